@@ -33,9 +33,9 @@ class ClientCertificate:
 class ApiAccess:
     """One API server and one identity.
 
-    `authority` is the CA of its certificate (PEM), None for the machine's own trust store. One of `certificate`, `token`
-    and `token_file` authenticates the client; the file is read again every minute. `exchange` is what its token is exchanged
-    by, None for a token that is sent as it is.
+    `authority` is the CA of its certificate (PEM), None for the machine's own trust store. One of `certificate`,
+    `token` and `token_file` authenticates the client; the file is read again every minute. `exchange` is the exchange
+    of its token, None for a token that is sent unchanged.
     """
 
     server: str

@@ -1,6 +1,7 @@
-"""Checks the addresses of servers before anything is sent to them.
+"""Validates the addresses of servers before a request is sent.
 
-The resolver raises UnicodeError for a host that cannot be a DNS name, which no caller takes for a server that does not answer.
+For a host that cannot be a DNS name the resolver raises UnicodeError, which callers do not handle as an unreachable
+server.
 """
 
 from typing import Final
@@ -11,7 +12,7 @@ ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://lo
 
 
 def address_fault(address: str) -> str | None:
-    """Return what is wrong with an address, in words that do not repeat it; None if a request can be sent to it."""
+    """Return the problem of an address, without the address itself; None if it is valid."""
     if not address.isprintable() or " " in address:
         return "an address with a space or a control character"
     try:

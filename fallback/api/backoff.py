@@ -15,8 +15,8 @@ MOST_ASKED_SECONDS: Final = 300.0
 class Backoff:
     """Waits that double from `first` to `most` seconds, each shortened at random by up to half.
 
-    The server's `Retry-After` is a minimum; it is lengthened at random instead, since every client that was rejected in
-    the same second received the same value.
+    The server's `Retry-After` is a minimum. It is lengthened at random, because all clients that were rejected in the
+    same second received the same value.
     """
 
     def __init__(

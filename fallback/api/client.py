@@ -232,7 +232,7 @@ class Client:
         return await self._send("POST", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
 
     async def create_if_absent(self, kind: Kind, namespace: str | None, obj: Json) -> None:
-        """Create an object; one of its name that exists is left as it is."""
+        """Create an object, unless one with its name exists."""
         try:
             await self.create(kind, namespace, obj)
         except ApiError as error:

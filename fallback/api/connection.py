@@ -72,8 +72,8 @@ class Connection:
     ) -> Json:
         """Send one request and return the response's JSON; times out after `seconds`.
 
-        Raises ApiError with the server's message when it rejects the request, Unreachable without a complete response that is a
-        JSON object: whatever another cluster answers, it is that cluster's problem alone.
+        Raises ApiError with the server's message when it rejects the request, Unreachable without a complete response
+        that is a JSON object: an invalid response of another cluster must not affect this one.
         """
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
@@ -180,7 +180,7 @@ class Connection:
 
 
 def error_of(status: int, reason: str, content: bytes, *, retry_after_seconds: float | None) -> ApiError:
-    """Return the error of a rejected request, whatever its body is."""
+    """Return the error of a rejected request; its body may be anything."""
     try:
         document: object = json.loads(content)
     except ValueError:

@@ -83,7 +83,7 @@ class EventCorrelator:
         return entry if is_due else None
 
     def count_on(self, entry: AggregatedEvent, before: int) -> AggregatedEvent:
-        """Return an Event that another process has counted to `before`."""
+        """Return an Event that continues the count of another process, `before`."""
         counted = replace(entry, count=entry.count + before)
         self._keep(
             replace(counted, written=self._entries[entry.name].written)

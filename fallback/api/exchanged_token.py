@@ -1,4 +1,4 @@
-"""The bearer token of an access: read from its file, exchanged where the other cluster's cloud requires it, and kept until it is renewed."""
+"""The bearer token of an access: from its file, exchanged if the other cluster's cloud requires it, and cached."""
 
 import asyncio
 import json
@@ -69,7 +69,7 @@ class BearerToken:
             self._exchanged.forget()
 
     async def close(self) -> None:
-        """Close the connections to what exchanges tokens."""
+        """Close the connections to the token services."""
         if self._exchanged is not None:
             await self._exchanged.close()
 

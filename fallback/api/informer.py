@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 
 
 class Reconnection:
-    """Ends the waits of all informers of a server that cannot list once one of them can again.
+    """Ends the backoff of all informers of a server as soon as one of them can list again.
 
-    Kinds that are listed at different times contradict each other: pods of before an outage look lost on the nodes of after it.
+    Caches of different ages contradict each other: pods from before an outage look lost beside nodes from after it.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Informer(Generic[T]):
                 await self._wait_after(error)
 
     async def _list_until_answered(self) -> None:
-        """List, after each failure again; the first list after failures ends the waits of the other informers."""
+        """List until it succeeds; the first success after failures ends the backoff of the other informers."""
         has_failed = False
         while True:
             try:
@@ -165,7 +165,7 @@ class Informer(Generic[T]):
         self._synced.set()
 
     async def _watch_on(self) -> None:
-        """Watch, each time from where the last watch ended, until that fails repeatedly."""
+        """Watch, each time from the resource version at which the last watch ended, until that fails repeatedly."""
         failures = 0
         while failures < _WATCH_FAILURES:
             before = self._version
@@ -229,8 +229,8 @@ class Informer(Generic[T]):
     ) -> None:
         """Wait before the next attempt.
 
-        A watch that failed does not end its wait with the others': a server that lists but ends each watch would be asked without
-        a pause.
+        A failed watch does not share the others' end of the backoff: a server that lists but ends each watch would get
+        requests without a pause.
         """
         if isinstance(error, ApiError) and error.is_missing:
             await self._wait_for_kind()

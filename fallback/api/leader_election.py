@@ -1,4 +1,7 @@
-"""Leader election with a Lease: one replica leads, the others stand by. A leader that is not certain writes nothing."""
+"""Leader election with a Lease: one replica leads, the others stand by.
+
+A leader that is not sure of its lease writes nothing.
+"""
 
 import asyncio
 import logging

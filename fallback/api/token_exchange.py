@@ -1,7 +1,8 @@
-"""How the token of a service account becomes the token that another cluster's cloud accepts: the requests, and how their answers are read.
+"""Exchanges the token of a service account for one that another cluster's cloud accepts. Pure.
 
-Pure. Each exchange is a generator of requests: it receives the JSON of each answer, and returns the token. `exchanged_token` sends them.
-A cluster that trusts the issuer of the token itself (EKS, or any other with an AuthenticationConfiguration) needs no exchange.
+Each exchange is a generator of requests: it receives the JSON of each response, and returns the token. `exchanged_token`
+sends the requests. A cluster that trusts the issuer of the token itself (EKS, or any other with an
+AuthenticationConfiguration) needs no exchange.
 """
 
 from __future__ import annotations
@@ -150,7 +151,10 @@ TokenExchange: TypeAlias = GoogleExchange | EntraExchange
 
 
 def exchange_of(user: Json) -> TokenExchange | None:
-    """Return the exchange of a kubeconfig's user; None for a token that is sent as it is. Raises ConfigError for an unknown one."""
+    """Return the exchange of a kubeconfig's user; None for a token that is sent as it is.
+
+    Raises ConfigError for an unknown one.
+    """
     for each in map(mapping, sequence(user.get("extensions"))):
         if each.get("name") == EXTENSION:
             return _read(mapping(each.get("extension")))
@@ -206,7 +210,7 @@ def _address(found: Json, name: str) -> str:
 
 
 def refusal(status: int, content: bytes, secrets: tuple[str, ...] = ()) -> str:
-    """Return what a service answered to a refused request, without the secrets that were sent."""
+    """Return a service's error message for a refused request, without the secrets that were sent."""
     answer: Json = {}
     with suppress(ValueError, RecursionError):
         answer = mapping(cast("JsonValue", json.loads(content)))

@@ -1,7 +1,7 @@
 """Notifies people through a webhook that accepts Slack's JSON: about moves, deadlines that will be missed, and jobs given up.
 
-A notification is worth less than any job: they wait in a short queue beside the controller's work, are retried for some
-minutes and then dropped. The URL is a secret. It is read from a file for each delivery, and is in no log.
+Notifications must not delay jobs: they wait in a short queue of their own, are retried for some minutes and then
+dropped. The URL is a secret. It is read from a file for each delivery, and is never logged.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class WebhookNotifier:
         self._filled.set()
 
     def check(self) -> None:
-        """Log what is wrong with the URL at the start, before there is anything to notify about."""
+        """Log a problem of the URL at the start, before the first notification."""
         if self._url_file is None:
             return
         with suppress(OSError):  # as for a folder that cannot be read: the error is logged below
@@ -106,7 +106,7 @@ class WebhookNotifier:
             _log.error("people will not be notified: %s", error)
 
     async def run(self) -> None:
-        """Send until cancelled; a notification that cannot be sent stops no other, and not the controller."""
+        """Send until cancelled; a failed notification affects neither others nor the controller."""
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:

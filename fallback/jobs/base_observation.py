@@ -45,7 +45,7 @@ _NAMED: Final = 3
 
 
 def exits_zero_events(history: PodHistory) -> tuple[JobEvent, ...]:
-    """Warn about pods that exit 0 on termination, which their operator takes for success of the training."""
+    """Warn about pods that exit 0 on termination, which their operator counts as success of the training."""
     names = sorted(record.name for _, record in pod_records(history) if record.end.exits_zero_when_ended)
     if not names:
         return ()
@@ -122,7 +122,7 @@ def _is_owned(workload: Json, uid: str) -> bool:
 
 
 def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
-    """Return what every kind of job shows: its identity, its losses, its remaining pods, its checkpoints."""
+    """Return the fields that all kinds of jobs have: identity, losses, remaining pods, checkpoints."""
     job = snapshot.job
     return Observation(
         uid=uid_of(job),

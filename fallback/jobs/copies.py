@@ -58,9 +58,11 @@ _HOME_ANNOTATIONS: Final = frozenset(
 
 
 def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Json:
-    """Return the copy of a job for a pool of another cluster: suspended, without a permit. `home`: the uid of the job's cluster.
+    """Return the copy of a job for a pool of another cluster: suspended, without a permit.
 
-    The controller there reads the copy alone, so the copy says what is left of the job's limits.
+    `home`: the uid of the job's cluster.
+
+    The controller there reads only the copy, so the copy has the rest of the job's limits.
     """
     uid = uid_of(job)
     metadata = metadata_of(job)
@@ -117,7 +119,7 @@ def home_view(kind: JobKind, snapshot: Snapshot, *, wanted: str) -> HomeView:
 
 
 def record_of(job: Json) -> TransferRecord:
-    """Return a job's record; one that is lost may need any copy, so it is one of no epoch that needs them all."""
+    """Return a job's record. A lost record is one without an epoch, which needs every copy."""
     found = read_transfer(text(annotations_of(job).get(TRANSFER)), uid_of(job))
     if found is not None:
         return found
@@ -156,7 +158,7 @@ def may_run_here(job: Json) -> bool:
 def remote_view(
     kind: JobKind, found: Json | None, children: Sequence[Json], pods: Sequence[Json], now: datetime
 ) -> RemoteView:
-    """Return what another cluster has of a job: the object with its name, and the children and pods of its copies."""
+    """Return the objects of a job in another cluster: the object with its name, and the children and pods of its copies."""
     is_clear = not children and all(has_ended(pod) for pod in pods)
     if found is None:
         return RemoteView(is_clear=is_clear)
@@ -178,7 +180,7 @@ def remote_view(
 def copy_status(
     kind: JobKind, found: Json, children: Sequence[Json], pods: Sequence[Json], now: datetime, *, cluster: str
 ) -> CopyStatus:
-    """Return how a copy in a cluster is: its pods, and what the controller there has recorded of it."""
+    """Return the status of a copy: its pods, and the state that the controller there has recorded."""
     seen = _observe_there(kind, found, children, pods, now)
     state = state_of(found)
     return CopyStatus(
@@ -200,13 +202,13 @@ def copy_status(
 
 
 def ledger_of(job: Json) -> Ledger | None:
-    """Return what the controller has recorded that a job has used; None without a record that can be read."""
+    """Return the ledger that the controller has recorded for a job; None without a readable one."""
     state = state_of(job)
     return None if state is None else state.ledger
 
 
 def state_of(job: Json) -> JobState | None:
-    """Return the state that the controller of a job's cluster has recorded of it; None without one that can be read."""
+    """Return the state that the controller of a job's cluster has recorded; None without a readable one."""
     read = recorded_state(job)
     return read if isinstance(read, JobState) and read.uid == uid_of(job) else None
 
@@ -244,7 +246,7 @@ def suspension_patch(job: Json) -> Json:
 
 
 def outcome_patch(kind: JobKind, job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
-    """Return the patch of the job's status that ends it as its copy has ended."""
+    """Return the patch that gives the job the terminal status of its copy."""
     message = f"The copy of the job in {cluster} has ended."
     return {"metadata": fence(job), "status": kind.ended_status(job, outcome, message, at)}
 

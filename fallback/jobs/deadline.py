@@ -1,4 +1,4 @@
-"""Reads a job's deadline from its annotations: when it must have finished, how much work it is, and how far it has come."""
+"""Reads a job's deadline from its annotations: the time by which it must finish, its work, and its progress."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def finish_by_of(job: Json) -> datetime | None:
 def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
     """Return the work that a job's program reports as done; None if the job does not say how much work it is.
 
-    The program reports a share of the whole work, of which a copy has done only what its job had not done before.
+    The program reports a share of the whole work, also in a copy: the part that its job had done before is subtracted.
     """
     work = _work(job)
     progress = None if work is None else progress_of(job, pods)
@@ -63,7 +63,7 @@ def work_done_of(job: Json, pods: Iterable[Json]) -> timedelta | None:
 
 
 def work_done_annotation(pace: Pace | None) -> Mapping[str, str]:
-    """Return the annotation of a job's copy that says what the job has done before it; none before it has done anything."""
+    """Return the annotation of a job's copy with the work done before the copy; none if there is none."""
     done = "" if pace is None else format_duration(min(pace.work_done, LONGEST_DURATION))
     return {WORK_DONE: done} if done else {}
 

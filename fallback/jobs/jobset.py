@@ -111,8 +111,8 @@ def replicated_jobs(jobset: Json) -> tuple[ReplicatedJob, ...]:
 def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) -> int:
     """How many pods of the tier must run now.
 
-    Without completed ones, and without those of a template whose turn has not come: a template that waits for another to
-    be ready or complete needs no node, and must not look like missing capacity.
+    Excludes completed pods, and pods of a template that waits for another one to be ready or complete: they need no
+    node yet, and must not look like missing capacity.
     """
     succeeded = Counter(text(owner_of(pod).get("uid")) for pod in pods if phase_of(pod) == "Succeeded")
     in_order = (
@@ -144,14 +144,14 @@ def is_complete(child: Json) -> bool:
 
 
 def has_failed(child: Json) -> bool:
-    """Whether a child Job has failed: JobSet reacts to that even while it is suspended."""
+    """Whether a child Job has failed: JobSet reacts to a failure even while it is suspended."""
     return _has(child, "Failed")
 
 
 def will_fail(child: Json) -> bool:
     """Whether a child Job is going to fail and has not yet.
 
-    A suspended one never gets there, even without pods (measured on 1.36), and fails once it is resumed.
+    A suspended Job does not fail, even without pods (measured on 1.36); it fails once it is resumed.
     """
     return _has(child, "FailureTarget") and not has_failed(child)
 
@@ -323,7 +323,7 @@ class JobSetKind:
         }
 
     def fails_for_good(self, copy: Json) -> bool:
-        """Return True: a JobSet fails when it may not restart any more."""
+        """Return True: a failed JobSet has no restarts left."""
         del copy
         return True
 

@@ -63,7 +63,7 @@ class JobKind(Protocol):
     def copied_spec(self, job: Json, pool: str, labels: Mapping[str, str]) -> Json:
         """Return the spec of a job's copy for a pool of another cluster: its children and pods have `labels`.
 
-        It has no field by which its operator would delete it, and its outcome with it.
+        It has no field that makes its operator delete it, because its outcome would be lost.
         """
         ...
 
@@ -72,7 +72,7 @@ class JobKind(Protocol):
         ...
 
     def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
-        """Return the part of the status with which a suspended job has ended; its operator keeps it."""
+        """Return the status fields that end a suspended job; its operator keeps them."""
         ...
 
 

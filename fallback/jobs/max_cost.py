@@ -1,4 +1,4 @@
-"""Reads what a job may spend on on-demand nodes from its annotations, and what it does after that."""
+"""Reads from a job's annotations how much it may spend on on-demand nodes, and what it does after that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST: Final = 1e-6
 
 
 def max_cost_of(job: Json) -> MaxCost | None:
-    """Return what a job may spend on on-demand nodes; None without a limit that can be read."""
+    """Return how much a job may spend on on-demand nodes; None without a valid limit."""
     written = _annotations(job)
     amount = parse_max_cost(written.get(MAX_COST, ""))
     return (
@@ -31,9 +31,9 @@ def max_cost_of(job: Json) -> MaxCost | None:
 
 
 def max_cost_left(job: Json, ledger: Ledger | None) -> str:
-    """Return the `max-cost` of a job's copy: what is left of the job's own, of which the copy's ledger knows nothing.
+    """Return the `max-cost` of a job's copy: the rest of the job's own, because the copy's ledger does not include the job's.
 
-    Never 0, which would be no limit: the least amount pays for no on-demand node.
+    Never 0, which would be no limit: the smallest amount pays for no on-demand node.
     """
     limit = max_cost_of(job)
     if limit is None:
@@ -44,7 +44,7 @@ def max_cost_left(job: Json, ledger: Ledger | None) -> str:
 
 
 def max_cost_events(job: Json) -> tuple[JobEvent, ...]:
-    """Warn about annotations that cannot be read; admission rejects them, where it is installed."""
+    """Warn about invalid annotations, which admission rejects if it is installed."""
     problem = _problem(_annotations(job))
     return () if problem is None else (standing_event(EventReason.MAX_COST_UNUSABLE, problem),)
 

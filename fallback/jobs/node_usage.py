@@ -1,4 +1,4 @@
-"""Measures the node time of jobs: for how long, since its ledger was last written, each job has had how many nodes.
+"""Measures the node time of each job since its ledger was last written.
 
 A change of nodes alone is not written into a job: a gang of a hundred pods would be written a hundred times. A process that
 has just started knows since when pods have been on the nodes that it sees. The jobs of one node divide its time among them.
@@ -47,7 +47,7 @@ _SPOT_LABELS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class UsedNode:
-    """A node that a job uses now, since when as far as is known, and the part of it that is the job's, 0 to 1."""
+    """A node that a job uses now, since when if that is known, and the job's share of it, 0 to 1."""
 
     name: str = ""
     kind: NodeKind
@@ -56,7 +56,7 @@ class UsedNode:
 
 
 def capacity_of_node(node: Json) -> CapacityType:
-    """Return how a node's machine is bought: only spot, and the nodes of Karpenter, say so in their labels."""
+    """Return the capacity type of a node; only spot nodes, and those of Karpenter, have a label for it."""
     labels = labels_of(node)
     if any(labels.get(key) == value for key, value in _SPOT_LABELS):
         return CapacityType.SPOT
@@ -65,7 +65,7 @@ def capacity_of_node(node: Json) -> CapacityType:
 
 
 class SharedNode(Generic[K]):
-    """A node and the pods that each job has on it: which part of the node is each job's. The parts add up to 1.
+    """A node with the pods of each job on it, and each job's share of the node. The parts add up to 1.
 
     A job counts by the resource of which it requests the largest part of the machine: GPUs decide between jobs that train,
     and a job without GPUs beside them counts by its CPU or memory. What no job requests is divided likewise. Without any
@@ -92,7 +92,7 @@ class SharedNode(Generic[K]):
             self._largest.pop(job, None)
 
     def part(self, job: K) -> float:
-        """Return the part that is a job's. One without pods may have reserved the node: that is its own until others come."""
+        """Return a job's share. A job without pods may have reserved the node: it has all of it until others run there."""
         if job not in self._largest:
             return 0.0 if self._largest else 1.0
         if self._whole is None:
@@ -202,7 +202,7 @@ class NodeUsage(Generic[K]):
         return dict(usage.time)
 
     def share(self, key: K, node: str, now: datetime, share: float) -> None:
-        """Store the part of a node that is a job's from now on, if the job uses the node."""
+        """Store a job's share of a node from now on, if the job uses the node."""
         usage = self._usages.get(key)
         if usage is None:
             return
@@ -213,5 +213,5 @@ class NodeUsage(Generic[K]):
                 usage.nodes = (*usage.nodes[:number], changed, *usage.nodes[number + 1 :])
 
     def forget(self, key: K) -> None:
-        """Remove a job: one that is deleted, or whose clock has jumped."""
+        """Remove a job that is deleted, or whose clock has jumped."""
         self._usages.pop(key, None)

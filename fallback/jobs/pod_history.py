@@ -207,13 +207,13 @@ def _is_retained(record: PodRecord, now: datetime) -> bool:
 
 
 def losses_of(history: PodHistory) -> tuple[Loss, ...]:
-    """Return every known loss, in order of time."""
+    """Return every known loss, ordered by time."""
     found = [loss for uid, record in pod_records(history) if (loss := _loss(uid, record)) is not None]
     return tuple(sorted(found, key=lambda loss: (loss.at, loss.pod)))
 
 
 def dead_pods_of(history: PodHistory) -> tuple[str, ...]:
-    """Return the names of the pods that exist although their machine is gone: no kubelet will ever end them."""
+    """Return the names of the pods whose machine is gone: no kubelet will end them."""
     return tuple(
         sorted(
             record.name
@@ -246,7 +246,7 @@ def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
 
 
 def _cause_of_failure(record: PodRecord, at: datetime) -> Cause:
-    """The cause of a pod's failure without an eviction: its node may have been about to go."""
+    """The cause of a pod's failure without an eviction: its node may have been about to disappear."""
     if record.node_lost_at is not None and record.node_lost_at - at <= NOTICE_PERIOD:
         return Cause.NODE_GONE
     if record.node_drained_at is not None and record.node_drained_at - at <= NOTICE_PERIOD:

@@ -124,7 +124,7 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
 
 
 def may_end(pod: Json) -> bool:
-    """Whether a pod ends, has ended, or says why it is about to end: most versions of a pod do not."""
+    """Whether a version of a pod shows that it ends or has ended; most versions do not."""
     status = mapping(pod.get("status"))
     return (
         text(status.get("phase")) in _ENDED
@@ -242,7 +242,7 @@ def _is_shutting_down(node: Json) -> bool:
 
 
 def _has_lost_its_machine(node: Json, claims: Mapping[str, Json] | None) -> bool:
-    """Whether an unreachable node is Karpenter's and its NodeClaim is gone, which happens only after its instance is."""
+    """Whether an unreachable node is Karpenter's and has no NodeClaim any more: Karpenter removes it after the instance."""
     is_karpenters = _KARPENTER in labels_of(node)
     return claims is not None and is_karpenters and name_of(node) not in claims
 

@@ -178,8 +178,8 @@ def rayjob_of_child(child: Json) -> JobKey | None:
 def own_pods(snapshot: Snapshot) -> tuple[Json, ...]:
     """Return the pods that belong to the RayJob.
 
-    Pods whose owner exists and is not the RayJob's are excluded. A pod whose owner is gone is included: it is better to
-    wait for a foreign pod than to run two gangs on one checkpoint.
+    Pods whose owner exists and is not the RayJob's are excluded. A pod whose owner is gone is included: waiting for
+    another owner's pod is better than running two gangs on one checkpoint.
     """
     submits_by_job = text(mapping(snapshot.job.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}
     strangers = {

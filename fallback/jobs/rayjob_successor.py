@@ -1,4 +1,4 @@
-"""Successors of RayJobs: one that has failed cannot be resumed, so it is created again under another name if it asks for that."""
+"""Successors of RayJobs: a failed RayJob cannot be resumed, so it is created again under another name on request."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def successor(job: Json, spec: Json, state: str) -> Json:
 
 
 def predecessor_patch(job: Json) -> Json:
-    """Return the patch of the failed RayJob once its successor exists: the controller does not manage it any more."""
+    """Return the patch of the failed RayJob once its successor exists: the controller no longer manages it."""
     return {"metadata": {**fence(job), "annotations": {SUCCESSOR: successor_name(job), STATE: None}}}
 
 

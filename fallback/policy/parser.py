@@ -1,7 +1,7 @@
 """Parses a FallbackPolicy object.
 
-The API server has validated it against its schema; but the CRD may be older or newer than the controller, and tests and
-replays use objects that no API server has validated. So every field is validated again, and problems are texts.
+The API server validates it against its schema, but the CRD may be older or newer than the controller, and tests and
+replays use unvalidated objects. So every field is validated again; problems are texts.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class TierFacts:
-    """What the stack knows about a tier's pool; all of it may be missing if a policy is written by hand.
+    """The stack's facts about a tier's pool; any of them may be missing in a policy that is written by hand.
 
     `window` is when the pool has its capacity.
     """

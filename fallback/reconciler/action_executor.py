@@ -43,9 +43,10 @@ from holdfast.scheduling.taints import Taint
 
 
 class ReservationManager:
-    """Creates and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing.
+    """Creates and deletes placeholders, and taints nodes.
 
-    Nodes are read from the API server: a list of taints is replaced as a whole, so a cached one is not enough.
+    `image` is the placeholders' image, which does nothing. Nodes are read from the API server: a list of taints is
+    replaced as a whole, so a cached one does not suffice.
     """
 
     def __init__(self, client: Client, caches: Caches, *, image: str) -> None:
@@ -80,7 +81,7 @@ class ReservationManager:
     async def release_orphans(self) -> None:
         """Release the reservations of jobs that do not exist any more.
 
-        An object that fails keeps no other from being released; the first error is raised then.
+        A failure does not prevent the release of the others; the first error is raised at the end.
         """
         caches = self._caches
         found = orphans(caches.placeholders, caches.nodes.all(RESERVED_FOR_UID), caches.has_uid)
@@ -154,7 +155,7 @@ def _taints_of(pool: str, policy: Policy | NoPolicy) -> tuple[Taint, ...]:
 
 
 class OutdatedObservation(Exception):  # noqa: N818 - says what is wrong
-    """The API server shows what the caches did not, so the action was not carried out. `reason`: as metrics name it."""
+    """The API server's objects differ from the caches, so the action was not carried out. `reason`: its label in metrics."""
 
     reason: ClassVar[str]
 
@@ -192,7 +193,7 @@ class ActionExecutor:
     async def execute(self, context: JobContext, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in order; stops at the first that fails.
 
-        Raises OutdatedObservation if the API server shows what the caches did not, JobChanged if the job has changed.
+        Raises OutdatedObservation if the API server's objects differ from the caches, JobChanged if the job has changed.
         """
         for action in actions:
             context = replace(
@@ -200,7 +201,7 @@ class ActionExecutor:
             )
 
     async def _do(self, context: JobContext, action: Action) -> Json:
-        """Carry out one action and return the job as it is then."""
+        """Carry out one action and return the updated job."""
         match action:
             case WriteState():
                 patch = patches.state_patch(context.job, write_state(action.state))

@@ -1,6 +1,6 @@
-"""Jobs that are away: takes the steps of their transfers, and keeps what is known of their copies.
+"""Jobs that are away: takes the steps of their transfers, and caches the status of their copies.
 
-It has a queue and workers of its own: a cluster that does not answer holds up no reconciliation of a job at home.
+It has its own queue and workers, so that a cluster that does not answer delays no reconciliation at home.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _WORKERS: Final = 8
 class AwayJobs:
     """The jobs of this cluster whose copies run in others. `clients`: of the other clusters, by name.
 
-    `changed` is called with a job when what is known of its copy changes, `report` with what its user has to know.
+    `changed` is called with a job when the status of its copy changes, `report` with events for its user.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class AwayJobs:
         return {cluster for cluster in self._clients if _place(cluster, key) not in self._silent}
 
     def copy_of(self, key: JobKey) -> CopyStatus | None:
-        """Return what was seen last of a job's copy; None if nothing was."""
+        """Return the last known status of a job's copy; None if there is none."""
         return self._copies.get(key)
 
     def errors(self) -> Iterator[Sample]:
@@ -202,7 +202,7 @@ class AwayJobs:
         self._tell(key, f"A step of the job's transfer is rejected, and is retried: {error}")
 
     def _tell(self, key: JobKey, message: str) -> None:
-        """Report what stops a transfer, once."""
+        """Report once why a transfer cannot continue."""
         cached = self._caches.job(key)
         if cached is None or self._reported.get(key) == message:
             return
@@ -211,7 +211,7 @@ class AwayJobs:
         self._report(key, cached.uid, report)
 
     async def _remove_leftovers(self, transfers: Transfers, cluster: str) -> None:
-        """Look again and again for copies that no transfer needs, which also shows whether the cluster answers."""
+        """Remove copies that no transfer needs, at regular times; this also shows whether the cluster answers."""
         while True:
             namespaces = [namespace for _, namespace in self._caches.namespaces.known()]
             places = [_Place(cluster, namespace, kind) for namespace in namespaces for kind in KINDS]
@@ -234,7 +234,7 @@ class AwayJobs:
             await asyncio.sleep(_LEFTOVERS_SECONDS)
 
     def _refused(self, place: "_Place", why: str) -> None:
-        """Keep that copies cannot be read, and log it once: most namespaces have no tier there, and need no access."""
+        """Record that copies cannot be read, and log it once: most namespaces have no tier there, and need no access."""
         if self._silent.get(place) != why:
             self._silent[place] = why
             _log.info("%s, %s in the namespace %s: %s", place.cluster, place.kind, place.namespace, why)

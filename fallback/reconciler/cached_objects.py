@@ -220,7 +220,7 @@ class CachedJob:
 
 
 def cached_job(job: Json) -> CachedJob:
-    """Return the cached form of a job: the whole object without what is not read."""
+    """Return the cached form of a job: the object without fields that are not read."""
     metadata = metadata_of(job)
     annotations = {
         name: value

@@ -1,4 +1,4 @@
-"""Reads a job, its children and its pods from an API server: no cache is as current."""
+"""Reads a job, its children and its pods from an API server, for decisions that need more than cached objects."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ async def current_job(client: Client, key: JobKey) -> Json | None:
 
 
 async def current_children(client: Client, key: JobKey) -> list[Json]:
-    """Return the children that create a job's pods. Read them before the pods: these may be their last."""
+    """Return the children that create a job's pods. Read them before the pods, since they may create pods in between."""
     # A RayCluster has no label of its RayJob.
     labels = pod_selectors(key)[0] if key.kind == JOBSET.name else ""
     return [child for child in await _children(client, key, labels) if job_of_child(child) == key]

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class InformerStats(Protocol):
-    """The numbers of one informer, whatever it caches."""
+    """The numbers of one informer, for any kind."""
 
     kind: Kind
     lists: int

@@ -1,4 +1,4 @@
-"""Which part of each node is each job's, where jobs share nodes."""
+"""The shares of jobs in the nodes that they share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping
 
 
 class NodeSharing:
-    """The parts of each node. When a pod begins or ends there, only what its own job requests is added up again.
+    """The shares of each node. When a pod begins or ends there, only the requests of its job are added up again.
 
     `changed` is called with a node and the jobs there, after their parts have changed.
     """

@@ -55,7 +55,7 @@ class _Gang:
 class GangContention:
     """The half-placed gangs of each pool, by age. Two of them may wait for each other's nodes forever.
 
-    `enqueue` is called with the gangs that may have to yield next. Those are only the youngest: with a thousand waiting
+    `enqueue` is called with the gangs that may have to yield next, which are only the youngest: with a thousand waiting
     jobs, enqueuing all of them for each change caused a million reconciliations.
     """
 
@@ -206,7 +206,10 @@ _MOST_ABSENCES: Final = 64
 
 
 class ApiAbsences:
-    """When the API server was away: no machine could be provisioned and no pod observed, which is no lack of capacity."""
+    """When the API server was unavailable.
+
+    No node could join and no pod was observed, which does not mean a lack of capacity.
+    """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -220,12 +223,12 @@ class ApiAbsences:
             self.add_since(before)
 
     def add_since(self, before: datetime) -> None:
-        """Record that the API server was away from a time until now, unless that is not long."""
+        """Record that the API server was unavailable from a time until now, unless that was short."""
         if self._now() - before >= _ABSENCE:
             self._found.append((before, self._now()))
 
     def within(self, since: datetime | None) -> timedelta:
-        """Return for how long of the time since then it was away."""
+        """Return for how long it was unavailable since then."""
         end, total = since, timedelta(0)
         for began, ended in sorted(self._found):
             if end is not None and ended > end:
@@ -252,14 +255,14 @@ class JobContext:
 
 
 class KnownCopies(Protocol):
-    """What is known of other clusters: those that answer, and the copies of jobs there."""
+    """The known state of other clusters: those that answer, and the copies of jobs there."""
 
     def clusters(self, key: JobKey) -> Collection[str]:
         """Return the clusters in which a copy of a job may run."""
         ...
 
     def copy_of(self, key: JobKey) -> CopyStatus | None:
-        """Return what was seen last of a job's copy."""
+        """Return the last known status of a job's copy."""
         ...
 
 

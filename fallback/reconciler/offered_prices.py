@@ -1,8 +1,8 @@
-"""Prices at this moment: read from Karpenter's metrics of what it can buy, at regular times.
+"""Current prices: read at regular times from Karpenter's metrics about its offerings.
 
 Karpenter's provider for AWS shows the price and the availability of each offering: an instance type, a capacity type and a
-zone. Only the replica of Karpenter that leads shows them, so an answer without any changes nothing. What was read is used for
-an hour. What clouds publish, as ranges and without a cluster, is in `scheduling/prices.py`.
+zone. Only the leading replica of Karpenter shows them, so a response without prices changes nothing. Prices are used for an
+hour after they were read. Published price ranges, without a cluster, are in `scheduling/prices.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Offering(NamedTuple):
-    """What Karpenter can buy: an instance type, how it is bought, and where."""
+    """An offering of Karpenter: an instance type, its capacity type and its zone."""
 
     instance_type: str
     capacity: str
@@ -48,7 +48,7 @@ class Offering(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedPrice:
-    """The price of an offering per hour, and whether a cloud has it now, as far as Karpenter knows."""
+    """The price of an offering per hour, and whether it is available according to Karpenter."""
 
     price: float
     is_available: bool = True
@@ -164,7 +164,7 @@ class OfferedPrices:
             await self.refresh()
 
     async def refresh(self) -> None:
-        """Read the prices once. Raises nothing: what was read before is used for an hour."""
+        """Read the prices once. Raises nothing: earlier prices are used for an hour."""
         if self._address is None:
             return
         try:

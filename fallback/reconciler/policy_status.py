@@ -128,7 +128,10 @@ class JobIndex:
         self._places: dict[str, dict[JobKey, JobPosition]] = {}
 
     def set(self, key: JobKey, state: JobState | None, *, pool: str | None = None) -> None:
-        """Store a job's position; None for one that follows no ladder, or is deleted. `pool`: as metrics name it, if not as the state."""
+        """Store a job's position; None for one that follows no ladder, or is deleted.
+
+        `pool`: its name in metrics, if that is not the state's.
+        """
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
             is_late = state.pace is not None and state.pace.is_late
@@ -230,7 +233,7 @@ class PolicyStatusWriter:
         self._dirty.add(change.name[0])
 
     async def write(self) -> None:
-        """Write every changed status. One that fails keeps no other from being written; the first error is raised then."""
+        """Write every changed status. A failure does not prevent the other writes; the first error is raised at the end."""
         errors: list[Exception] = []
         for namespace in sorted(self._dirty):
             try:

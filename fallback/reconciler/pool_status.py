@@ -1,4 +1,4 @@
-"""What is known of the pools of a ladder: whether they exist, how many of their nodes are in use, and their prices."""
+"""The status of a ladder's pools: whether they exist, how many of their nodes are in use, and their prices."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _pool_status(
 class MissingPools:
     """Since when each pool of a ladder is missing.
 
-    A process that has just begun does not know which pools have existed, so each of them may have been there until then:
-    the jobs on it wait for a moment. A pool that it has never seen is skipped by the others at once.
+    A process that has just started does not know which pools existed before: jobs on a missing pool wait for a moment, as if
+    it had just disappeared. Other jobs skip a pool that the process has never seen.
     """
 
     def __init__(self, began: datetime) -> None:

@@ -65,7 +65,7 @@ _ORDINARY: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON line: time, level, message, logger, and the fields of `extra`.
 
-    Callers log only named fields: no request, header, manifest or environment is ever logged, so no job's secret is.
+    Callers log only named fields: no request, header, manifest or environment is ever logged, and so no secret of a job.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -112,7 +112,10 @@ async def run(settings: Settings) -> None:
 
 
 def other_connections(settings: Settings) -> Mapping[str, Connection]:
-    """Return the connections to other clusters. One whose kubeconfig is invalid is no reason to leave the jobs at home alone."""
+    """Return the connections to other clusters.
+
+    A cluster with an invalid kubeconfig is skipped, so that jobs at home are still reconciled.
+    """
     found: dict[str, Connection] = {}
     for name, access in settings.other_clusters().items():
         try:

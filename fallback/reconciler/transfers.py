@@ -1,7 +1,7 @@
 """Carries out transfers: reads a job's copy in another cluster, and writes the next step there or at home.
 
-Reads go to the API servers, never to a cache: a step may rest on an object that is absent. While a cluster does not answer,
-the steps that depend on it wait.
+Reads go to the API servers, never to a cache, because a step may depend on the absence of an object. While a cluster does
+not answer, the steps that depend on it wait.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MISSING: Final = 404
 
 
 class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
-    """What must be gone before a step is still there: nothing was written."""
+    """An object that must be gone before the step still exists: nothing was written."""
 
 
 async def cluster_id(client: Client) -> str:
@@ -67,7 +67,7 @@ async def cluster_id(client: Client) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SeenThere:
-    """What another cluster has of a job; `status` None without a copy of it."""
+    """The objects of a job in another cluster; `status` None without a copy."""
 
     view: RemoteView
     status: CopyStatus | None
@@ -118,7 +118,8 @@ class Transfers:
     async def remove_leftovers(self, cluster: str, namespace: str, kind: str) -> None:
         """Take the next step to remove each copy of a kind in a cluster's namespace that no transfer of this cluster's jobs needs.
 
-        Raises ApiError if the copies cannot be listed. One copy that fails concerns no other: users there may write any.
+        Raises ApiError if the copies cannot be listed. A failure affects only that copy, because users there may write any
+        object.
         """
         found = await self._remotes[cluster].current(KIND_OF[kind], namespace=namespace, labels=COPY_OF)
         for each in found:
@@ -155,9 +156,10 @@ class Transfers:
         return Snapshot(job=job, now=self._now(), pods=tuple(pods), children=tuple(children))
 
     async def _remote(self, cluster: str, key: JobKey, uid: str) -> SeenThere | None:
-        """Return what a cluster has of a job; None while it does not answer.
+        """Return the objects of a job in a cluster; None while it does not answer.
 
-        The copy is read before its children, and these before the pods: what is gone creates nothing that comes later.
+        The copy is read before its children, and these before the pods: an object that is gone creates none of those read
+        later.
         """
         client = self._remotes.get(cluster)
         if client is None:
@@ -209,7 +211,7 @@ class Transfers:
                 await self._write_there(self._remotes[there], key, action)
 
     def _require_account(self, job: Json, seen: SeenThere | None) -> None:
-        """Wait until the job's ledger includes that of its copy, which has ended, but not for a controller that is away."""
+        """Wait until the job's ledger includes that of its ended copy, but not for a controller that does not run."""
         status = None if seen is None else seen.status
         if status is None or status.ledger is None or metadata_of(job).get("deletionTimestamp"):
             return

@@ -1,7 +1,7 @@
-"""Which changes of a JobSet's pods and child Jobs may lead to an action: only they are reconciled at once.
+"""Decides which changes of a JobSet's pods and child Jobs may lead to an action: only these are reconciled at once.
 
-Of some thirty changes in a move three lead to a write. The others are counted with the next one that does, or within seconds:
-they change a warning or a timer at most. A change that is not known here is urgent.
+Of some thirty changes in a move, three lead to a write. The others change at most a warning or a timer: they are reconciled
+with the next urgent one, or within seconds. Any other change is urgent.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _STARTING: Final = frozenset({"phase", "containerStatuses", "conditions"})
 def is_urgent_pod(caches: Caches, change: Change[Json]) -> bool:
     """Whether a change of a JobSet's pod may lead to an action.
 
-    A pod without a node is awaited whether or not it exists, and one that starts has its node. A suspended job waits until none
-    of its pods is left.
+    The wait for a pod without a node is the same if the pod does not exist, and a pod that starts already has its node. A
+    suspended job waits until none of its pods is left.
     """
     before, after = change.before, change.after
     pod = after if after is not None else before
@@ -43,8 +43,8 @@ def is_urgent_pod(caches: Caches, change: Change[Json]) -> bool:
 def is_urgent_child(caches: Caches, change: Change[Json]) -> bool:
     """Whether a change of a JobSet's child Job may lead to an action.
 
-    Of a job that runs, only how many pods it expects: JobSet restarts it whatever its child Jobs say. Of a suspended one, what it
-    waits for before it is resumed: a new child Job is suspended some time later, and JobSet deletes one that has failed.
+    For a running job only a change of the expected pods, because JobSet restarts it in any other case. For a suspended job
+    the conditions of its resumption: a new child Job is suspended some time later, and JobSet deletes a failed one.
     """
     before, after = change.before, change.after
     child = after if after is not None else before

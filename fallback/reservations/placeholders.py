@@ -121,7 +121,10 @@ def _placeholder(request: PlaceholderRequest, kind: int, number: int) -> Json:
 
 
 def _scheduling(request: PlaceholderRequest, shape: PodShape) -> Json:
-    """The job's own placement. Admission keeps pods with fabric adapters in one zone: capacity in several would not take them."""
+    """The job's own placement.
+
+    Admission keeps pods with fabric adapters in one zone: they could not use capacity in several zones.
+    """
     gang = [each.placement for each in request.shapes]
     own = placeholder_scheduling(shape.placement, gang, request.uid)
     if EFA_RESOURCE not in shape.requests:
@@ -131,7 +134,7 @@ def _scheduling(request: PlaceholderRequest, shape: PodShape) -> Json:
 
 
 def _tolerations(request: PlaceholderRequest, shape: PodShape) -> Sequence[Json]:
-    """The gang's own, those of the target pool, and the reservation's: the taint comes while some placeholders are unbound."""
+    """The gang's own, those of the target pool, and the reservation's: the taint is added while some placeholders are unbound."""
     wanted = [
         *shape.tolerations,
         *(taint.as_toleration() for taint in request.taints),

@@ -39,7 +39,7 @@ NO_PLACEMENT: Final = Placement(selector={}, affinity={}, spread=(), labels={})
 def placement_of(pod_spec: Json, labels: Mapping[str, str], problem: str | None = None) -> Placement:
     """Return the placement of a pod specification; preferences are not part of it.
 
-    `problem`: what places its pods beside their specification, as half a sentence.
+    `problem`: what else decides where its pods run, as half a sentence.
     """
     affinity = mapping(pod_spec.get("affinity"))
     selector = mapping(pod_spec.get("nodeSelector"))
@@ -61,7 +61,7 @@ def placement_of(pod_spec: Json, labels: Mapping[str, str], problem: str | None 
 
 
 def _other_scheduling(pod_spec: Json) -> str | None:
-    """Return what places the pods beside the fields of a placement, None for nothing."""
+    """Return what decides where the pods run beside the fields of a placement; None for nothing."""
     scheduler = text(pod_spec.get("schedulerName")) or "default-scheduler"
     if scheduler != "default-scheduler":
         return f"the scheduler {scheduler} places its pods"
@@ -69,7 +69,7 @@ def _other_scheduling(pod_spec: Json) -> str | None:
 
 
 def placement_problem(gang: Sequence[Placement]) -> str | None:
-    """Return why placeholders cannot stand for the pods of a gang, as half a sentence; None if they can."""
+    """Return why placeholders cannot reserve nodes for the pods of a gang, as half a sentence; None if they can."""
     for placement in gang:
         if placement.problem is not None:
             return placement.problem

@@ -40,7 +40,7 @@ def gang_size(shapes: Sequence[PodShape]) -> int:
 def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
     """Estimate how many of the pool's smallest machines the gang fills.
 
-    It serves to skip pools whose limits are too small. A wrong estimate only leads to a timeout that disturbs nothing, so
+    Used to skip pools whose limits are too small. A wrong estimate only leads to a timeout, and the job keeps running, so
     without facts one machine is assumed.
     """
     if gang_size(shapes) == 0:

@@ -1,6 +1,6 @@
 """The order in which jobs reserve capacity of a pool: one incomplete reservation at a time, the oldest job's first.
 
-Two gangs that each hold half of a pool's free nodes would both run into their timeouts, again and again.
+Two gangs that each reserve half of a pool's free nodes would both reach their timeouts, again and again.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def reservation_of(
 
 
 def orphans(placeholders: Iterable[Json], nodes: Iterable[Json], is_known: Callable[[str], bool]) -> Orphans:
-    """Return the reservations of jobs that do not exist: a job that is deleted during its failback leaves one behind."""
+    """Return the reservations of jobs that no longer exist, such as one that was deleted during its failback."""
     return Orphans(
         placeholders=tuple(sorted(name_of(pod) for pod in placeholders if not is_known(_job_uid_of(pod)))),
         nodes=tuple(sorted(name_of(node) for node in nodes if _is_orphan(node, is_known))),

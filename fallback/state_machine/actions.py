@@ -32,8 +32,8 @@ class Suspend:
     Also given for a job that is already suspended when its template has to select another pool. The template is set here,
     not on resumption: an operator that recreates a suspended child Job then creates it from the new template.
     `tolerate_reservation`: the pods also tolerate the taint of the capacity that is reserved for this job.
-    `only_without_nodes`: the executor first asks the API server itself, not a cache, whether a pod has no node. If all have
-    one, nothing is written and the job is observed again.
+    `only_without_nodes`: the executor first reads from the API server, not from a cache, whether a pod has no node. If all
+    have one, nothing is written and the job is observed again.
     """
 
     state: JobState
@@ -51,8 +51,8 @@ class DeleteChildren:
 class Resume:
     """One update: the template selects `pool` as under Suspend (it does already), `suspend: false`, the state.
 
-    The executor first asks the API server itself, not a cache, whether a pod of the job is left: with a lagging watch two
-    gangs could write one checkpoint. If a pod is left, nothing is written and the job is observed again.
+    The executor first reads from the API server, not from a cache, whether a pod of the job is left: with a lagging watch
+    two gangs could write one checkpoint. If a pod is left, nothing is written and the job is observed again.
     """
 
     state: JobState

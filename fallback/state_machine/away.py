@@ -38,9 +38,9 @@ def go_away(state: JobState, observation: Observation) -> Step:
 
 
 def seen_there(state: JobState, observation: Observation) -> Observation:
-    """Return the observation of a job that is away with the pods of its copy; while nothing is known of it, as it was.
+    """Return the observation of a job that is away with the pods of its copy, or unchanged if the copy is unknown.
 
-    That of any other job is returned as it is.
+    For any other job it is unchanged.
     """
     if state.phase is not Phase.AWAY:
         return observation
@@ -130,7 +130,7 @@ def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier
 
 
 def _recalled(step: Step) -> Step:
-    """Return the step that suspends a job for lack of nodes or another reason: whether its copy has nodes by now cannot be seen here."""
+    """Return the step that suspends a job for any reason: whether its copy has nodes by now cannot be checked here."""
     actions = (
         replace(each, only_without_nodes=False) if isinstance(each, Suspend) else each
         for each in step.actions
@@ -144,7 +144,7 @@ def _no_lower_tier_event(why: JobEvent) -> JobEvent:
 
 
 def slow_return_event(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
-    """Warn about a job that cannot be resumed here, since its copy is not known to be gone."""
+    """Warn about a job that cannot be resumed here, because its copy may still exist."""
     if state.suspended_at is None or observation.now < state.suspended_at + SLOW_SUSPENSION_AFTER:
         return ()
     return (

@@ -32,7 +32,7 @@ PODS_CREATED_WITHIN: Final = timedelta(minutes=1)
 
 
 def time_waited(state: JobState, observation: Observation) -> timedelta:
-    """How long the job has waited for nodes in this wait, without pauses and without time in which none could come."""
+    """How long the job has waited for nodes in this wait, without pauses and without time in which no node could join."""
     if state.waiting_since is None:
         return state.waited
     return state.waited + max(NO_WAIT, observation.now - state.waiting_since - observation.unseen)
@@ -66,7 +66,10 @@ def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tup
 
 
 def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    """Warn that pods with nodes do not start. It moves no job, since other nodes would not start them either."""
+    """Warn that pods with nodes do not start.
+
+    The job does not move, since its pods would not start on other nodes either.
+    """
     if (
         observation.starting_since is None
         or observation.now < observation.starting_since + policy.start_timeout

@@ -1,4 +1,4 @@
-"""What a job does that must leave its tier while limits of money close all lower ones."""
+"""Moves a job that must leave its tier while cost limits exclude all lower tiers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from holdfast.scheduling.frozen import replace
 def kept_from_lower_tiers(
     state: JobState, observation: Observation, policy: Policy, why: JobEvent
 ) -> Step | None:
-    """The move of a job that must leave its tier while limits of money close all lower ones; None if it stays.
+    """The move of a job that must leave its tier while cost limits exclude all lower tiers; None if it stays.
 
-    A program that fails goes nowhere: it would fail on every tier in turn.
+    A job whose program fails stays: it would fail on every tier in turn.
     """
     is_price = why.reason in {EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED}
     if not is_price and not is_closed_below(state, observation, policy):

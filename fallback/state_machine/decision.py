@@ -1,6 +1,6 @@
-"""`decide`: from a job's recorded state and its observation to the actions, the events and the time of the next look.
+"""`decide`: from a job's recorded state and its observation to the actions, the events and the time of the next reconciliation.
 
-Also: why a job is left alone, how recorded times follow jumps of the clock, and when to reconcile again.
+Also: why the controller ignores a job, and how recorded times follow jumps of the clock.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class Decision:
 def decide(
     state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
-    """Return the actions to carry out now. Total and pure: every state and observation has one answer."""
+    """Return the actions to carry out now. Total and pure: every state and observation has one result."""
     own = _own(state, observation)
     if own is None and isinstance(state, UnreadableState):
         own = _left_suspended(state, observation, policy)
@@ -295,7 +295,7 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
 
 
 def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> Step:
-    """Handle a job whose pods select another pool since it was suspended: that pool's tier is its tier now."""
+    """Handle a job whose pods select another pool than at its suspension: it is now on that pool's tier."""
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         left = replace(untracked, failback=None)

@@ -1,6 +1,6 @@
-"""Failback: when a better tier is tried, and how far the attempt has come.
+"""Failback: when a better tier is tried, and the stages of an attempt.
 
-The running job is not touched until its capacity on the better tier is reserved.
+The running job is not changed until its capacity on the better tier is reserved.
 """
 
 from __future__ import annotations
@@ -238,19 +238,19 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
 
 
 def _yields_to_older(pool: str, observation: Observation) -> bool:
-    """Whether an older job reserves capacity of a pool and does not have all of it yet: two halves help neither."""
+    """Whether an older job's reservation in a pool is incomplete: two half reservations would help neither job."""
     other = observation.pools.get(pool, PoolStatus()).reserving
     return other is not None and other < ContendingGang(created=observation.created, uid=observation.uid)
 
 
 def _queue_interval(state: JobState) -> timedelta:
-    """How long a job waits before it looks for its turn again: spread by a hash, so that jobs do not come all at once."""
+    """How long a job waits before it tries to reserve again: spread by a hash, so that jobs do not all try at once."""
     digest = hashlib.sha256(state.uid.encode()).digest()
     return QUEUE_INTERVAL * (1 + int.from_bytes(digest[:4], "big") / 2**32)
 
 
 def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> Step:
-    """Release what is reserved for a job that is older. The next attempt is due at once, when it is this job's turn."""
+    """Release the reservation in favor of an older job. The next attempt is due at once, after that job's."""
     return Step(
         state=replace(state, failback=None),
         events=(
@@ -275,7 +275,7 @@ def _end(state: JobState, observation: Observation, why: str) -> Step:
 
 
 def _finish_move(state: JobState, observation: Observation) -> Step:
-    """The job was resumed on reserved nodes, which stay reserved until all of its pods are bound."""
+    """Finish after the job was resumed on reserved nodes, which stay reserved until all of its pods are bound."""
     if state.phase is Phase.RUNNING and observation.is_placed:
         return Step(state=replace(state, failback=None))
     has_placeholders = observation.reservation is not None and observation.reservation.pods > 0

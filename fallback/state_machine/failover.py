@@ -246,7 +246,7 @@ def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> St
 
 
 def pause(state: JobState, observation: Observation, purpose: Purpose, why: JobEvent) -> Step:
-    """Suspend a job that goes on waiting for its tier later: to yield its nodes, or until the tier is open."""
+    """Suspend a job that stays on its tier: to yield its nodes, or until cost limits allow the tier."""
     moving = replace(
         _suspending(state, observation, purpose), waited=time_waited(state, observation), failback=None
     )
@@ -254,7 +254,7 @@ def pause(state: JobState, observation: Observation, purpose: Purpose, why: JobE
 
 
 def yield_event(state: JobState, observation: Observation) -> JobEvent:
-    """Return why a half-placed gang is suspended, so that another gang gets its nodes."""
+    """Return why a half-placed gang is suspended in favor of another gang."""
     return JobEvent(
         reason=EventReason.YIELDED,
         message=(
@@ -321,7 +321,7 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
 
 
 def _suspended(state: JobState, report: JobEvent) -> Step:
-    """Return the step that suspends a job; for lack of nodes only if it still lacks them: the cache may not show them yet."""
+    """Return the step that suspends a job; for lack of nodes only if the API server confirms it, because the cache may be behind."""
     suspend = replace(suspend_again(state), only_without_nodes=report.reason in _WITHOUT_NODES)
     return Step(state=state, actions=(suspend,), events=(report,))
 

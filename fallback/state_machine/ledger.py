@@ -1,7 +1,7 @@
-"""The ledger: folds what a job has used since the last write into its state, with the prices of the moment.
+"""The ledger: adds a job's use since the last write to its state, with current prices.
 
-The time since then belongs to the phase and the pool that the state had: each change of them is written. A job that does not
-change is written once an hour, so a replica that dies costs the ledger nothing that its successor cannot see.
+The time since then belongs to the phase and the pool that the state had: each change of them is written. The ledger of a job
+that does not change is written once an hour, so the next replica can restore what a replica that died had not written.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def includes_copy(ledger: Ledger | None, copy: CopyStatus | None) -> bool:
 
 
 def price_of(pool: str, observation: Observation, policy: Policy | NoPolicy) -> float | None:
-    """Return what a node of a pool costs per hour now: what is observed, else what its tier declares; None if unknown."""
+    """Return the price of a node of a pool per hour now: the observed one, else the tier's; None if unknown."""
     tier, observed = tier_of(pool, policy), observation.pools.get(pool, PoolStatus()).price
     return tier.price if observed is None and tier is not None else observed
 
@@ -134,7 +134,7 @@ def _with_node_time(ledger: Ledger, observation: Observation, policy: Policy | N
 def _with_run(
     ledger: Ledger, state: JobState, observation: Observation, policy: Policy | NoPolicy, time: timedelta
 ) -> Ledger:
-    """Count a time in which all pods had nodes. The first of it restores what a restart costs, as far as is known."""
+    """Count a time in which all pods had nodes. The first part of it makes up for the restart, as far as is known."""
     use = _with_capacity(use_of(ledger, state.pool), _capacity_of(state.pool, observation, policy))
     own = [spent for kind, spent in observation.node_time.items() if kind.pool == state.pool]
     started = min(time, ledger.starting)
@@ -150,7 +150,7 @@ def _with_run(
 def _with_copy(ledger: Ledger, copy: CopyStatus | None) -> Ledger:
     """Return the ledger with what the job's copy has used since its ledger was last included, at the prices there.
 
-    Time that the copy ran is no wait, although home learns later than the copy that it has its nodes.
+    Time in which the copy ran does not count as a wait, although home learns later that the copy has its nodes.
     """
     if copy is None or copy.ledger is None or includes_copy(ledger, copy):
         return ledger
