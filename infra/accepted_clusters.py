@@ -1,4 +1,4 @@
-"""The clusters whose jobs a stack accepts: which users its cluster has for their controllers, and in which namespaces."""
+"""The clusters whose jobs a stack accepts: the users of their controllers in its cluster, by namespace."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def all_users(users: Mapping[str, Sequence[Input[str]]]) -> Sequence[Input[str]]
 def users_in(
     namespace: str, accepted: Sequence[AcceptedClusterSection], users: Mapping[str, Sequence[Input[str]]]
 ) -> Sequence[Input[str]]:
-    """The users, by the names of the other clusters, of those whose jobs may run in a namespace."""
+    """The users of the clusters whose jobs may run in a namespace, by the cluster's name."""
     return [user for each in accepted if namespace in each.namespaces for user in users[each.name]]

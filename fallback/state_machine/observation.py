@@ -1,4 +1,4 @@
-"""The observation: everything about a job and its surroundings at one moment that the state machine decides by."""
+"""The observation: all inputs of the state machine about a job and its surroundings at one moment."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Deadline:
 
 @dataclass(frozen=True, kw_only=True)
 class MaxCost:
-    """What a job may spend on on-demand nodes, and whether it is given up after that or waits on the other tiers."""
+    """How much a job may spend on on-demand nodes, and whether it is then given up or waits on the other tiers."""
 
     amount: float
     gives_up: bool = False
@@ -118,7 +118,7 @@ class MaxCost:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolStatus:
-    """What is known of one tier's pool.
+    """The status of one tier's pool.
 
     `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment. Unless
     `was_seen`, it may never have existed: the job on it waits that moment, and no other job moves there.
@@ -272,5 +272,5 @@ class Observation:
 
     @property
     def is_half_placed(self) -> bool:
-        """Whether the gang occupies some of the nodes it needs and waits for the others. Independent workers are no gang."""
+        """Whether the gang has some of its nodes and waits for the others. Independent workers are not a gang."""
         return not self.is_elastic and 0 < self.pods_placed < self.pods_expected

@@ -34,7 +34,7 @@ def count_losses(state: JobState, observation: Observation, policy: Policy) -> J
 
 
 def count_eviction(state: JobState, now: datetime, policy: Policy) -> JobState:
-    """Return the state with one more eviction, of a job that has ended by it."""
+    """Return the state with one more eviction, which ended the job."""
     counted = _add(state, OutageKind.EVICTION, 1)
     return _with_failure_times(counted, before=state, now=now) if policy.failure_window else counted
 
@@ -71,8 +71,8 @@ def _without_old_failures(state: JobState, now: datetime, window: timedelta | No
 def _with_failure_times(state: JobState, *, before: JobState, now: datetime) -> JobState:
     """Return the state with the time of each failure that was counted since `before`, and without those taken back.
 
-    Of each kind as many are kept as any limit counts. The oldest of more is forgotten as a whole: without its time it would
-    count forever.
+    Of each kind as many are kept as any limit counts. The oldest ones beyond that are removed, because a failure without a
+    time would count indefinitely.
     """
     failures = list(before.failures)
     for kind, counter in _COUNTERS.items():
@@ -154,8 +154,8 @@ def _is_in_wave(state: JobState, loss: Loss, window: timedelta) -> bool:
 def _explains(state: JobState, loss: Loss, kind: OutageKind) -> bool:
     """Whether a further loss shows that the last outage had another cause than it was counted as.
 
-    A worker that fails because of a lost connection is observed before the eviction that caused it: an eviction explains
-    the failures of its own gang, never the other way round; and any loss explains a restart that had no cause yet.
+    A worker that fails because of a lost connection is observed before the eviction that caused it: an eviction explains the
+    failures of its own gang, not the reverse. Any loss explains a restart without a known cause.
     """
     if state.outage_kind is OutageKind.UNEXPLAINED:
         return True

@@ -37,8 +37,8 @@ _RESTARTS_PER_INTERRUPTION: Final = 3
 # A gap spends at most half of what the slack has beyond that: the next gap may be as long.
 _SHARE_OF_SURPLUS: Final = 0.5
 
-# The time between two attempts to return, in units of the work left for each restart that the slack still pays for.
-# Capacity that is found by a look after some time has mostly been there for long, and stays for long.
+# The time between two attempts to return, in units of the work left for each restart that the slack still pays for. Capacity
+# that is available at a later attempt has mostly been available for long, and stays available for long.
 _RETURN_INTERVAL: Final = 0.32
 
 # Reports that differ by less from what is recorded are not recorded: each record is a write to the API server.
@@ -110,7 +110,7 @@ def _as_there(pace: Pace, there: Pace) -> Pace:
 def _start_of_restart(state: JobState, observation: Observation, policy: Policy) -> datetime:
     """When a gang that has just been placed makes progress: its restart began with the move, on spot when it was placed.
 
-    On spot it may have waited for capacity until now, also after a return to reserved nodes that it has lost since.
+    On spot it may have waited for capacity until now, also after a failback to reserved nodes that it has lost again.
     """
     began = (state.suspended_at or state.waiting_since) if is_safe(state.pool, policy) else None
     return (began or observation.now) + policy.restart_cost
@@ -128,7 +128,7 @@ def _with_report(pace: Pace, deadline: Deadline, now: datetime, restart_cost: ti
 
 
 def _work_done(pace: Pace, deadline: Deadline, at: datetime, restart_cost: timedelta) -> timedelta:
-    """The work that is done at a time. A program that reports is believed for one restart's cost beyond its last report."""
+    """The work that is done at a time. A reported progress is extrapolated for one `restart_cost` after the last report."""
     if pace.counts_from is None:
         return pace.work_done
     run = max(_NOTHING, at - pace.counts_from)
@@ -136,13 +136,13 @@ def _work_done(pace: Pace, deadline: Deadline, at: datetime, restart_cost: timed
 
 
 def copy_is_on_demand(state: JobState, observation: Observation) -> bool:
-    """Whether the copy of a job that is away has gone on to on-demand, on the ladder of its cluster."""
+    """Whether the copy of a job that is away runs on on-demand, on the ladder of its cluster."""
     copy = observation.copy if state.phase is Phase.AWAY else None
     return copy is not None and copy.capacity is CapacityType.ON_DEMAND
 
 
 def is_safe(pool: str, policy: Policy) -> bool:
-    """Whether a tier is one that a deadline can rely on: on-demand, or the last one."""
+    """Whether a deadline can rely on a tier: it is on-demand, or the last one."""
     rank = policy.rank_of(pool)
     if rank is None:
         return False
@@ -193,7 +193,8 @@ class Pacing:
     def must_leave_spot(self) -> bool:
         """Whether a job on spot must move to the last tier now.
 
-        A gang that runs moves while that keeps the deadline: later it would be late by the move, and may be in time without.
+        A running gang moves only while the move keeps the deadline: later the move would make it late, and without a move it
+        may still be in time.
         """
         if self.is_safe:
             return False
@@ -307,7 +308,7 @@ def slack_event(state: JobState, observation: Observation, policy: Policy) -> Jo
 
 
 def late_event(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    """Warn that a job will miss its deadline, whatever is done, with the time at which it ends."""
+    """Warn that a job will miss its deadline on any tier, with the expected end."""
     pacing = pacing_of(state, observation, policy)
     if pacing is None or not pacing.is_late or state.phase is Phase.FINISHED:
         return ()

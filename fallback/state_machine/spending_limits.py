@@ -72,7 +72,7 @@ def spent_on_demand(state: JobState) -> float:
 
 
 def _left(state: JobState, observation: Observation) -> float | None:
-    """What `max-cost` leaves for on-demand; None for a job without one."""
+    """The rest of `max-cost` for on-demand; None for a job without one."""
     return None if observation.max_cost is None else observation.max_cost.amount - spent_on_demand(state)
 
 
@@ -97,7 +97,7 @@ def _is_past_max_cost(tier: PolicyTier, state: JobState, observation: Observatio
 
 
 def spending_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    """Return why a job must leave its tier for what it costs; None if it must not."""
+    """Return why a job must leave its tier for its cost; None if it must not."""
     tier = current_tier(state, policy)
     if tier is None:
         return None
@@ -140,7 +140,7 @@ def _price_deadline(state: JobState, observation: Observation) -> datetime | Non
 def other_tier(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
     """The tier that a job moves to when its own and all below are closed: the first open one, from the top.
 
-    A job that its `max-cost` keeps off on-demand goes round the other tiers, and waits on each for its `procurementTimeout`.
+    A job whose `max-cost` excludes on-demand tries the other tiers in turn, and waits on each for its `procurementTimeout`.
     """
     return next(
         (
@@ -153,12 +153,12 @@ def other_tier(state: JobState, observation: Observation, policy: Policy) -> Ran
 
 
 def first_other_than_on_demand(state: JobState, policy: Policy) -> RankedTier | None:
-    """The best tier on which `max-cost` allows to wait, at whatever price; None if all tiers are on-demand."""
+    """The best tier on which `max-cost` allows the job to wait, at any price; None if all tiers are on-demand."""
     return next((each for each in ranked_tiers(policy) if not is_on_demand(each.tier, state)), None)
 
 
 def is_closed_below(state: JobState, observation: Observation, policy: Policy) -> bool:
-    """Whether a limit of money, and nothing else, keeps the job from every lower tier."""
+    """Whether only cost limits exclude every lower tier."""
     opened = replace(policy, tiers=tuple(replace(tier, is_open=True) for tier in policy.tiers))
     return (
         tier_below(state, observation, policy) is None and tier_below(state, observation, opened) is not None
@@ -166,7 +166,7 @@ def is_closed_below(state: JobState, observation: Observation, policy: Policy) -
 
 
 def ends_at_max_cost(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    """Return why a job that must leave its tier is given up: it asks for that, or there is no tier but on-demand."""
+    """Return why a job that must leave its tier is given up: it asks for that, or all tiers are on-demand."""
     if observation.max_cost is None:
         return None
     closed = [tier.pool for tier in policy.tiers if _is_past_max_cost(tier, state, observation, policy)]
@@ -185,7 +185,7 @@ def ends_at_max_cost(state: JobState, observation: Observation, policy: Policy) 
 
 
 def is_held(state: JobState, observation: Observation, policy: Policy) -> bool:
-    """Whether a suspended job must stay suspended, because a node of its tier costs more than may be paid."""
+    """Whether a suspended job must stay suspended, because a node of its tier costs more than `maxPrice`."""
     tier = current_tier(state, policy)
     return tier is not None and is_too_expensive(tier, observation, policy)
 
@@ -202,7 +202,7 @@ def spending_deadlines(
 
 
 def _spent_at(state: JobState, observation: Observation, policy: Policy) -> datetime | None:
-    """When the job's on-demand nodes of now have cost what `max-cost` leaves."""
+    """When the cost of the job's current on-demand nodes reaches the rest of `max-cost`."""
     left = _left(state, observation)
     rate = 0.0
     for kind, number in observation.nodes.items():
@@ -218,7 +218,7 @@ _LONGEST_HOURS: Final = _LONGEST / _HOUR
 
 
 def spending_warnings(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    """Warn about limits that cannot be kept, and about a deadline that `max-cost` does not pay for."""
+    """Warn about limits without an effect, and about a deadline that `max-cost` does not pay for."""
     return (*_unknown_prices(state, observation, policy), *_uncovered_deadline(state, observation, policy))
 
 

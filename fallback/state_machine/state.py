@@ -28,7 +28,10 @@ from holdfast.scheduling.labels import CapacityType
 
 
 class Phase(StrEnum):
-    """The phase of a job. The controller has suspended it in SUSPENDING, PAUSED, AWAY and GIVEN_UP, and in no other phase."""
+    """The phase of a job.
+
+    The controller has suspended it in SUSPENDING, PAUSED, AWAY and GIVEN_UP, and in no other phase.
+    """
 
     WAITING = "Waiting"  #: for nodes: not every expected pod has one, and the tier's timeout runs
     RUNNING = "Running"  #: every expected pod has had a node
@@ -172,12 +175,11 @@ class JobState:
     lost head.
     `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again. `resume_at`:
     when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many times another
-    client resumed the job during the current move.
-    `failback`: the failback under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`: how
-    many failbacks in a row did not last; each doubles the wait for the next. `entered_by_failback`: this visit began with
-    a failback. `recreations`: how many times the job was recreated. `pace`: of a job with a deadline.
-    `ledger`: what the job has used. It grows with the clock, so it is written with other changes, and states that differ in
-    nothing else are equal.
+    client resumed the job during the current move. `failback`: the failback under way. `last_failback_at`: when the last one
+    ended without a move. `short_failbacks`: how many failbacks in a row did not last; each doubles the wait for the next.
+    `entered_by_failback`: this visit began with a failback. `recreations`: how many times the job was recreated. `pace`: of
+    a job with a deadline. `ledger`: what the job has used. It grows with the clock, so it is written with other changes, and
+    states that differ only in it are equal.
     """
 
     uid: str

@@ -1,4 +1,4 @@
-"""Reads the values of a state annotation. Each reader returns the value, or raises ValueError that says what it is not."""
+"""Reads the values of a state annotation. Each reader returns the value, or raises ValueError with the reason."""
 
 from __future__ import annotations
 

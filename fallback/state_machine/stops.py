@@ -1,6 +1,6 @@
 """Jobs that their users stop or take over: by `suspend: true`, by an annotation, or by removing the label.
 
-From then on the controller neither resumes nor moves the job, at whatever point of a move it is.
+From then on the controller neither resumes nor moves the job, also during a move.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> Step
 
 
 def step_stop(state: JobState | None, observation: Observation) -> Step | None:
-    """Stop a job that must stop by an annotation of its user or its home; None if none asks, or it cannot be suspended now."""
+    """Stop a job whose user or home requests it; None without a request, or if it cannot be suspended now."""
     pool = observation.pool if state is None or not state.suspended_by_us else home_pool(state.pool)
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
     if not observation.stop_requested or is_ended or pool is None:
@@ -74,7 +74,7 @@ def step_stop(state: JobState | None, observation: Observation) -> Step | None:
 
 
 def step_taken_over(state: JobState, observation: Observation) -> Step:
-    """Hand over a job whose label was removed while the controller suspended it: it stays as it is."""
+    """Hand over a job whose label was removed while the controller suspended it: it stays suspended."""
     return Step(
         state=stopped_state(state, observation),
         events=(

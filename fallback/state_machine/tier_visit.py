@@ -62,7 +62,7 @@ def new_tier_visit(
 
 
 def resume_tier_visit(state: JobState, observation: Observation) -> JobState:
-    """Return the state of a job that resumes on the same tier: what was counted against the tier stays counted."""
+    """Return the state of a job that resumes on the same tier: the tier's failures still count."""
     return _resumed(state, observation)
 
 
@@ -143,7 +143,7 @@ def pool_exists(pool: str, observation: Observation) -> bool:
 
 
 def _takes_jobs(pool: str, observation: Observation) -> bool:
-    """Whether a job may move to the pool: one that this process has never seen may be a mistake in the ladder."""
+    """Whether a job may move to the pool: a pool that this process has never seen may be a mistake in the ladder."""
     status = observation.pools.get(pool, PoolStatus())
     return pool_exists(pool, observation) and (status.exists or status.was_seen)
 

@@ -39,7 +39,7 @@ class Permit(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TransferRecord:
-    """What home records in the job, in the annotation `fallback.holdfast.dev/transfer`.
+    """The record of a transfer, in the job's annotation `fallback.holdfast.dev/transfer`.
 
     `uid`: the job's. `epoch`: of the last transfer, 0 before the first. `cluster`: where the copy is, empty at home. `copy`:
     the uid of the copy that may run, empty until it is known.
@@ -130,7 +130,10 @@ class CopyView:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteView:
-    """What the other cluster has of a job. `is_clear`: no child Job and no pod of any copy of the job is left there."""
+    """The objects of a job in the other cluster.
+
+    `is_clear`: no child Job and no pod of any copy of the job is left there.
+    """
 
     copy: CopyView | None = None
     is_clear: bool = True
@@ -200,7 +203,7 @@ def read_permit(text: str) -> Permit:
 
 
 def may_run(permit: Permit | None) -> bool:
-    """Whether a job may have pods: it is no copy (None), or its home has granted it. Everything else stops it."""
+    """Whether a job may have pods: it is not a copy (None), or its home has granted the permit."""
     return permit is None or permit is Permit.GRANTED
 
 
@@ -333,7 +336,7 @@ def _returning(view: HomeView, record: TransferRecord, remote: RemoteView | None
 
 
 def _is_settled(view: HomeView) -> bool:
-    """Whether it does not matter any more how the copy ends."""
+    """Whether the outcome of the copy no longer matters."""
     return view.is_ended or view.is_deleted
 
 
@@ -342,7 +345,7 @@ def _must_return(view: HomeView, record: TransferRecord) -> bool:
 
 
 def _remove(copy: CopyView) -> SetPermit | DeleteCopy | None:
-    """Recall the copy, so that no delayed request grants it; delete it once it is stopped."""
+    """Recall the copy, so that no delayed request can grant its permit; delete it once it has stopped."""
     if copy.permit is not Permit.RECALLED:
         return SetPermit(copy=copy.uid, version=copy.version, permit=Permit.RECALLED)
     return DeleteCopy(copy=copy.uid, version=copy.version) if copy.is_quiet else None

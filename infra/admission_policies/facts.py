@@ -1,6 +1,7 @@
 """The facts of a tier for the API server, from the pools that a program declares.
 
-A missing fact never rejects a job, so whatever is not known, or differs between the NodePools of one label, is left out.
+A missing fact never rejects a job, so values that are unknown, or that differ between NodePools with one label, are left
+out.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _capacity(pools: Sequence[PoolFacts]) -> CapacityType | None:
 
 
 def _labels(pool: PoolFacts) -> Json | None:
-    """Return the labels of its nodes; None if one that no cloud sets is open or not known."""
+    """Return the labels of its nodes; None if a label that no cloud sets has several values or an unknown one."""
     if pool.labels is UNKNOWN:
         return None
     found: dict[str, JsonValue] = {}
@@ -68,7 +69,7 @@ def _labels(pool: PoolFacts) -> Json | None:
 
 
 def _is_given(key: str) -> bool:
-    """Whether the API server takes the label for one that a cloud may set."""
+    """Whether the API server's checks assume that a cloud may set the label."""
     return key == OTHERS or label_of({}, key) is UNKNOWN
 
 
@@ -125,7 +126,7 @@ def _smallest(machines: Sequence[MachineCapacity]) -> Json | None:
 
 
 def _most_nodes(pools: Sequence[PoolFacts]) -> int | None:
-    """Return how many nodes the pools have at most; None if one has no limit, or none that is certain."""
+    """Return how many nodes the pools have at most; None if one has no limit, or no certain one."""
     most = [_nodes_of(pool) for pool in pools]
     total = sum(each for each in most if each is not None)
     return None if None in most or not 0 < total <= MOST_NODES else total

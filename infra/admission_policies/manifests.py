@@ -1,4 +1,4 @@
-"""The admission policies of any program, and its FallbackPolicies with the facts of pools by which they check jobs."""
+"""The admission policies of any program, and its FallbackPolicies with the pools' facts that the policies read."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _pools(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterat
 
 
 def _with_facts(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Json:
-    """Return the FallbackPolicy with the facts of its pools; a tier whose pool is not found keeps those that it has."""
+    """Return the FallbackPolicy with the facts of its pools; a tier whose pool is not found keeps its facts."""
     near = LadderPools.of(ladder, resources, PACK_DEFAULTS)
     props = ladder.resource.props
     spec = _known(props.get("spec"), f"{ladder.title}: spec")
@@ -117,7 +117,7 @@ def _objects(kind: str, name: str, policy: Json, binding: Json) -> Iterator[Json
 
 
 def _rules(pools: Sequence[DeclaredPool]) -> list[TolerationRule]:
-    """Return what the program's own admission, and the cloud, add to pods that select these pools."""
+    """Return the tolerations that the program's own admission, and the cloud, add to pods that select these pools."""
     found: list[TolerationRule] = []
     for pool in pools:
         if pool.facts.taints is UNKNOWN or pool.facts.added_tolerations is UNKNOWN:

@@ -1,4 +1,4 @@
-"""Reads a program's pools, ladders and admission policies from files: manifests, and what the Pulumi command prints."""
+"""Reads a program's pools, ladders and admission policies from files: manifests, and the output of the Pulumi command."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _objects(value: Value) -> Iterator[Mapping[str, Value]]:
 
 
 def _of_manifest(manifest: Mapping[str, Value]) -> StackResource:
-    """Return a manifest as a program with the Kubernetes provider registers it."""
+    """Return a manifest as the Kubernetes provider registers it."""
     version, kind = str(manifest.get("apiVersion")), str(manifest.get("kind"))
     name = text_at(manifest, "metadata", "name") or ""
     token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
@@ -77,7 +77,7 @@ def _of_manifest(manifest: Mapping[str, Value]) -> StackResource:
 
 
 def _of_state(found: Mapping[str, Value]) -> StackResource:
-    """Return a resource of a state, or of a preview: its outputs, and inputs that are no outputs."""
+    """Return a resource of a state or of a preview: its outputs, and those inputs that are not outputs."""
     inputs, outputs, made_of = (
         _object(found.get(part)) for part in ("inputs", "outputs", "propertyDependencies")
     )
@@ -98,7 +98,7 @@ def _object(value: Value) -> Mapping[str, Value]:
 
 
 def _plain(value: Value) -> Value:
-    """Return a value with what is not known explicit; a secret is not known here."""
+    """Return a value with UNKNOWN for its unknown parts; secrets are unknown."""
     if value == _UNKNOWN:
         return UNKNOWN
     if is_list(value):

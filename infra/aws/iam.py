@@ -1,4 +1,4 @@
-"""Restricts the IAM roles of a stack: a permissions boundary and a path for every role that any component creates."""
+"""Restricts the IAM roles of a stack: sets a permissions boundary and a path on every role of any component."""
 
 from __future__ import annotations
 

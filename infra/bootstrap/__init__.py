@@ -1,1 +1,1 @@
-"""The state store and the key of a cloud's stacks, made before the first stack: `holdfast bootstrap`."""
+"""Creates the state store and the key of a cloud's stacks: `holdfast bootstrap`."""

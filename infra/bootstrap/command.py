@@ -1,4 +1,4 @@
-"""`holdfast bootstrap CLOUD`: makes the state store and the key of a cloud's stacks, and prints how to use them."""
+"""`holdfast bootstrap CLOUD`: creates the state store and the key of a cloud's stacks, and prints how to use them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ABSENT: Final = re.compile(r"not ?found|404|does not exist", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How a command ended: its exit code, its output without the last line break, and its errors."""
+    """The result of a command: its exit code, its output without the last line break, and its errors."""
 
     code: int
     output: str
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Make what does not exist; return the exit code. Raises ConfigError."""
+    """Create the missing resources; return the exit code. Raises ConfigError."""
     _check(parsed.cloud, parsed.name, parsed.project)
     plan = plan_of(parsed.cloud, parsed.name, parsed.region, parsed.project, run_command)
     bootstrap(plan, run_command, report=print, dry_run=parsed.dry_run)
@@ -75,7 +75,7 @@ def plan_of(cloud: str, name: str, region: str, project: str | None, runner: Run
 
 
 def bootstrap(plan: Plan, runner: Runner, *, report: Callable[[str], object], dry_run: bool = False) -> None:
-    """Run the steps of a plan that are not done yet, and report each; then report how to use what they made.
+    """Run the steps of a plan that are not done yet, and report each; then report how to use the resources.
 
     Raises ConfigError if a command fails; the next run continues from there.
     """

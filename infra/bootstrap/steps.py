@@ -1,7 +1,7 @@
-"""What a cloud's stacks need before `pulumi login`: a private, versioned store for states, and a key for secrets.
+"""The prerequisites of `pulumi login` on each cloud: a private, versioned store for states, and a key for secrets.
 
-Each step is commands of the cloud's own command line, which the guides use anyway. Only what does not exist is made, so the
-commands can be run again.
+Each step consists of commands of the cloud's own command line, which the guides require anyway. Existing resources are not
+created again, so the command can be repeated.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ OUTPUT: Final = "{output}"
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to make: `find` succeeds if it exists; otherwise `make` are the commands that make it.
+    """One resource: `find` succeeds if it exists; otherwise the commands `make` create it.
 
-    Without `find`, the commands set what may be set again.
+    Without `find`, the commands are idempotent settings.
     """
 
     what: str
@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The steps of a cloud in order, and the commands that use what they make."""
+    """The steps of a cloud in order, and the commands that use their resources."""
 
     steps: tuple[Step, ...]
     login: str

@@ -1,1 +1,1 @@
-"""What the workflows of a repository do with a stack: the comment on a pull request, and the issue about drift."""
+"""The texts that workflows publish about a stack: the comment on a pull request, and the issue about drift."""

@@ -1,4 +1,4 @@
-"""`holdfast ci …`: what the workflows run beside `pulumi` itself."""
+"""`holdfast ci …`: commands for workflows, beside `pulumi` itself."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _post_fork(repository: Repository, head: str, commit: str, files: Sequence[Path]) -> Iterator[str]:
-    """Write each comment to the open pull request of this commit; skip a file that is no comment of ours."""
+    """Write each comment to the open pull request of this commit; skip files that are not comments of a workflow."""
     number = repository.pull_request_of(head, commit)
     if number is None:
         yield "comment: no open pull request has this commit"

@@ -1,4 +1,4 @@
-"""The comment on a pull request about one stack, and the issue about its drift, from what a preview or a rehearsal printed.
+"""The comment on a pull request about one stack, and the issue about its drift, from the output of a preview or a rehearsal.
 
 Pure. The comment has the plan, the violations of policies, where each shape's jobs end, and the cost.
 """
@@ -30,7 +30,7 @@ _PACK: Final = re.compile(r"^    (\S+) +(\d\S*)$")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a preview or a rehearsal printed: resources, violations, and the summary; `packs` are the packs that ran."""
+    """The output of a preview or a rehearsal: resources, violations, and the summary; `packs` are the packs that ran."""
 
     resources: str
     policies: str
@@ -95,7 +95,7 @@ def parse_rehearsal(text: str) -> Plan:
 
 
 def marker(stack: str, what: str = "preview") -> str:
-    """The first line of a comment, by which the next run finds it."""
+    """The first line of a comment, which identifies it in the next run."""
     return f"<!-- holdfast {what} of {stack} -->"
 
 

@@ -1,4 +1,4 @@
-"""Checks the AWS account before a stack registers anything: its identity, its zones, its quotas, what it can buy."""
+"""Checks the AWS account before a stack registers anything: identity, zones, quotas and offers."""
 
 from __future__ import annotations
 

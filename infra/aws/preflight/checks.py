@@ -34,7 +34,7 @@ CHECKPOINTS: Final = "checkpoints"
 
 @dataclass(frozen=True, kw_only=True)
 class Existing:
-    """What earlier runs of the stack left in the account; a failed query found nothing.
+    """Resources in the account from earlier runs of the stack; a failed query found nothing.
 
     `secrets_key` is the ARN of the key of the cluster's secrets, None without a cluster; `own_keys` are the ARNs of the
     stack's usable KMS keys by their descriptions. `log_group` is whether the control plane's log group exists.
@@ -47,7 +47,7 @@ class Existing:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What the preflight queries found in an account and a region.
+    """The results of the preflight queries in an account and a region.
 
     `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
@@ -103,7 +103,7 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
 
 
 def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
-    """What works in this account with limits: a line each."""
+    """The limits of this account that do not stop the stack: a line each."""
     yield from _quota_warnings(platform, account)
     for pool in platform.pools:
         available = account.available.get(pool.capacity)
@@ -134,7 +134,7 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
 
 
 def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
-    """Whether checkpoints of earlier runs may be under a key that new ones do not use."""
+    """Whether checkpoints of earlier runs may be encrypted with a key that new ones do not use."""
     kept = not platform.checkpoints.kms and not platform.checkpoints.drop_key
     return kept and key_description(CHECKPOINTS) in account.existing.own_keys
 

@@ -139,7 +139,7 @@ _FEWEST_NODES: Final = 2
 
 
 def existing_eks_problems(platform: AwsPlatform, cluster: ExistingEks) -> Iterator[Problem]:
-    """What the stack needs of the cluster, and the cluster does not have."""
+    """The requirements of the stack that the cluster does not meet."""
     name, region = cluster.name, platform.region
     if not cluster.exists:
         yield missing_cluster(name, region, f"aws eks list-clusters --region {region}")

@@ -1,4 +1,4 @@
-"""Queries and checks the EC2 capacity reservations of a stack's reserved pools: whether they exist, and what they hold."""
+"""Queries and checks the EC2 capacity reservations of a stack's reserved pools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNKNOWN: Final = ("NotFound", "was not found", "does not exist")
 
 @dataclass(frozen=True, kw_only=True)
 class Ec2Reservation:
-    """A reservation as EC2 has it; None for what the answer does not say. `exists`: the account has it, or shares it."""
+    """A reservation in EC2; None for missing values. `exists`: the account owns it, or it is shared with the account."""
 
     exists: bool = True
     instance_type: str | None = None
@@ -83,7 +83,7 @@ def _time(text: str) -> datetime | None:
 def reservation_problems(
     platform: AwsPlatform, reservations: Mapping[str, Ec2Reservation]
 ) -> Iterator[Problem]:
-    """What the pools say of their reservations that EC2 contradicts."""
+    """The fields of the pools that contradict their reservations in EC2."""
     for index, pool in enumerate(platform.pools):
         found = None if pool.reservation is None else reservations.get(pool.reservation.id)
         if found is not None:

@@ -1,4 +1,4 @@
-"""What a stack asks of the quotas of EC2, with the AWS CLI's answers about what is granted and used."""
+"""Compares a stack's demand with the granted and used quotas of EC2, as the AWS CLI prints them."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ _FEWEST_NODES: Final = 2
 
 
 def existing_aks_problems(platform: AzurePlatform, cluster: ExistingAks) -> Iterator[Problem]:
-    """What the stack needs of the cluster, and the cluster does not have."""
+    """The requirements of the stack that the cluster does not meet."""
     name, place = cluster.name, f"--resource-group {cluster.resource_group} --name {cluster.name}"
     if not cluster.exists:
         yield missing_cluster(

@@ -1,4 +1,4 @@
-"""What a stack asks of the quotas of an Azure subscription, and which VM sizes it may use there. Pure.
+"""Compares a stack's demand with the quotas of an Azure subscription and the VM sizes that it may use. Pure.
 
 Azure Resource Manager's answers say what is granted and used, and which quota a VM size counts against.
 """
@@ -42,7 +42,7 @@ class Granted:
 
 @dataclass(frozen=True, kw_only=True)
 class VmSizeOffer:
-    """What a location offers a subscription of a VM size: the family of its quota, and whether it may be used at all."""
+    """A VM size in a location: the family of its quota, and whether the subscription may use it."""
 
     family: str
     is_restricted: bool

@@ -37,7 +37,7 @@ class SubnetworkRanges:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """What the preflight queries found in a project.
+    """The results of the preflight queries in a project.
 
     `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud Storage uses
     keys; it exists if the stack has a key. `cluster` is the existing cluster that the stack uses, None if it creates one.

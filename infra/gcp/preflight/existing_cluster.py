@@ -106,7 +106,7 @@ def _group(pool: GetClusterNodePoolResult) -> NodeGroup:
 
 
 def existing_gke_problems(platform: GcpPlatform, cluster: ExistingGke) -> Iterator[Problem]:
-    """What the stack needs of the cluster, and the cluster does not have."""
+    """The requirements of the stack that the cluster does not meet."""
     name, place = cluster.name, f"--location {platform.location} --project {platform.project}"
     if not cluster.exists:
         yield missing_cluster(

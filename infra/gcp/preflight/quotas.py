@@ -1,4 +1,4 @@
-"""What a stack asks of the quotas of a Google Cloud project, against what is granted and what others use. Pure.
+"""Compares a stack's demand with the quotas of a Google Cloud project and their use by others. Pure.
 
 Which quota a machine counts against is read from the project: a family of machines or GPUs has a quota of its own, or is a
 dimension of one for all families.
@@ -56,7 +56,7 @@ _EVERYWHERE: Final = "global"
 
 
 def granted_in(region: str, rows: Iterable[QuotaRow]) -> Granted:
-    """What a project may use of each quota in a region; a value for the region takes precedence over one for all."""
+    """The granted value of each quota in a region; a value for the region takes precedence over one for all."""
     found: dict[Quota, float] = {}
     for row in sorted(rows, key=lambda row: _REGION in row.dimensions):
         others = [pair for pair in row.dimensions.items() if pair[0] != _REGION]
@@ -97,7 +97,7 @@ _SPOT_CPUS: Final = Quota("PREEMPTIBLE-CPUS-per-project-region")
 
 @dataclass(frozen=True, kw_only=True)
 class Take:
-    """What one machine takes of one quota: the first of `quotas` that the project has some of."""
+    """How much one machine uses of one quota: of the first of `quotas` that the project has."""
 
     quotas: tuple[Quota, ...]
     unit: str
@@ -107,7 +107,7 @@ class Take:
 
 
 def takes_of(machine: Machine, capacity: CapacityType, disk_gib: int) -> Iterator[Take]:
-    """What a machine takes of the quotas for CPUs, GPUs and boot disks."""
+    """How much a machine uses of the quotas for CPUs, GPUs and boot disks."""
     family = machine.name.partition("-")[0].upper()
     is_spot = capacity is CapacityType.SPOT
     if family not in _GPU_FAMILIES:
@@ -200,7 +200,7 @@ def _demands(platform: GcpPlatform, zones: int) -> Iterator[tuple[Take, Demand]]
 
 
 def used_by(machines: Iterable[tuple[Machine, CapacityType]], granted: Granted) -> Mapping[Quota, float]:
-    """What machines use of each quota for CPUs and GPUs."""
+    """How much machines use of each quota for CPUs and GPUs."""
     found: dict[Quota, float] = defaultdict(float)
     for machine, capacity in machines:
         for take in takes_of(machine, capacity, 0):
