@@ -1,4 +1,4 @@
-"""What every cloud's cluster and checkpoint store provide to other components."""
+"""The interfaces of every cloud's cluster and checkpoint store for other components."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class PullThroughCacheArgs:
 class PullThroughCache(ComponentResource):
     """Pull through caches of ECR (`holdfast:index:PullThroughCache`).
 
-    Creates a rule for each upstream, and a policy of the nodes' role: a node that pulls an image for the first time
-    makes ECR create the repository and import the image. ECR encrypts the repositories with its own key and keeps their
-    tags mutable, as a cache needs that follows its upstream. They stay when the rules are deleted.
+    Creates a rule for each upstream, and a policy of the nodes' role: a node that pulls an image for the first time makes
+    ECR create the repository and import the image. ECR encrypts the repositories with its own key and keeps their tags
+    mutable, so that the cache can follow its upstream. They stay when the rules are deleted.
 
     Output `addresses`: for each prefix what replaces the upstream's host in the address of an image.
     """

@@ -35,18 +35,18 @@ Settings: TypeAlias = "Mapping[str, str | None]"
 
 
 def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
-    """For clouds whose API servers are reachable from anywhere, or report the reason themselves."""
+    """For clouds whose API servers are reachable from anywhere, or whose errors have the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
     """A cloud as the program uses it.
 
-    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, then composes
-    the stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the
-    Pulumi providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need
-    and that is not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer.
-    `quota_uses` compares the quotas of the account with what the stack of that name asks, through the cloud's command line.
+    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, then composes the
+    stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the Pulumi
+    providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
+    not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
+    compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
     """
 
     provider_packages: tuple[str, ...]
@@ -78,9 +78,9 @@ def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
 
 
 def _check_composable(platform: Platform) -> None:
-    """Check what no single field shows, before the first resource: the jobs' way down their ladders, the budget, the controller.
+    """Check rules across fields before the first resource: the jobs' paths down their ladders, the budget, the controller.
 
-    Raises ConfigError. A preview says what the stack costs.
+    Raises ConfigError. A preview prints the cost of the stack.
     """
     from holdfast.infra.config.clusters import unused_cluster_warnings
     from holdfast.infra.controller_program import controller_archives

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AdmissionPlan:
-    """What admission needs to know of a cloud.
+    """The admission rules of a cloud.
 
     `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `selections` are node
     selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
@@ -108,7 +108,7 @@ class ClusterServices:
         )
 
     def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
-        """Install what the stack asks for to watch the controller."""
+        """Install the monitoring of the controller that the stack configures."""
         if not (monitoring.dashboard or monitoring.alerts):
             return
         Monitoring(

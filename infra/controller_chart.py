@@ -1,8 +1,7 @@
 """Writes the fallback controller as a Helm chart: `holdfast chart FOLDER`. Its objects are those of the components.
 
-Helm keeps a release in a Secret of at most 1 MiB, and the controller's program is larger. The chart therefore leaves what a
-release cannot hold, and what must outlive it, to a second file for kubectl: the program, its namespaces and the definition
-of FallbackPolicy.
+Helm stores a release in a Secret of at most 1 MiB, and the controller's program is larger. So a second file for kubectl has
+the program, its namespaces and the definition of FallbackPolicy, which must also outlive the release.
 """
 
 from __future__ import annotations
@@ -180,7 +179,7 @@ def _registered(build: Callable[[], None]) -> list[Json]:
 
 
 def _order(each: Json) -> tuple[int, str, str]:
-    """By kind and then by name: resources are registered side by side, in no fixed order."""
+    """By kind and then by name, because resources are registered concurrently, in no fixed order."""
     kind, name = str(each["kind"]), str(mapping(each["metadata"])["name"])
     rank = _PREREQUISITES.index(kind) if kind in _PREREQUISITES else len(_PREREQUISITES)
     return rank, kind, name

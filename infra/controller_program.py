@@ -1,4 +1,4 @@
-"""Packs the fallback controller's program, which travels with the stack and runs in a public Python image.
+"""Packs the fallback controller's program, which is part of the stack and runs in a public Python image.
 
 The program is two zip archives of Python modules: this repository's own, and the packages that `fallback/requirements.lock`
 pins, taken from the environment that runs the Pulumi program. Python imports from zip archives, so a container needs no
@@ -117,7 +117,7 @@ def _is_license(file: PackagePath) -> bool:
 
 
 def _as_installed(file: PackagePath, content: bytes) -> bool:
-    """Whether a file is what its package's record says; a package without digests in its record is not trusted."""
+    """Whether a file matches the digest in its package's record; a package without digests is not trusted."""
     recorded = file.hash
     if recorded is None or recorded.mode != "sha256":
         return False

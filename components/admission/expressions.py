@@ -152,7 +152,7 @@ def mark_patch(label: str, value: str) -> str:
 def one_zone_patch(label: str, value: str) -> str:
     """Return the patch that lets a pod run only in the zone of the gang's other pods with the label.
 
-    The first of them may run anywhere: it matches its own affinity.
+    The gang's first pod may run anywhere, because it matches its own affinity.
     """
     affinity = "object.spec.?affinity"
     required = "requiredDuringSchedulingIgnoredDuringExecution"

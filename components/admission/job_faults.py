@@ -1,4 +1,4 @@
-"""CEL expressions for faults of a job that no ladder can make up for: each is a list of sentences."""
+"""CEL expressions for faults of a job that prevent moves on any ladder: each is a list of sentences."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def rayjob_ends_on_failure(recreate: str) -> str:
 
 
 def unusable_max_cost() -> str:
-    """Annotations about what the job may spend on on-demand that cannot be read, or that contradict the ladder."""
+    """Annotations about `max-cost` that are invalid, or that contradict the ladder."""
     written, after = (
         f"object.metadata.?annotations[?{text(name)}].orValue({text('')})"
         for name in (MAX_COST, AFTER_MAX_COST)

@@ -83,10 +83,10 @@ def job_checks() -> Sequence[JobChecks]:
 def job_validations(
     rules: Sequence[AdmissionRule], capacity: Sequence[NodeSelection], claims: Sequence[str] = ()
 ) -> Sequence[Manifest]:
-    """Return the policies and bindings for each kind of job: what rejects it, and what warns about it.
+    """Return the policies and bindings for each kind of job: those that reject it, and those that warn about it.
 
-    A job that cannot be checked is admitted, because a rejected update could keep a job from being deleted. A policy of
-    its own evaluates the same expressions when a job is created, and warns if that fails.
+    A job that cannot be checked is admitted, because a rejected update could keep a job from being deleted. A separate
+    policy evaluates the same expressions when a job is created, and warns if the evaluation fails.
 
     `rules` are the admission rules of pods, whose tolerations count. `capacity` are the labels with which
     pods select spot. `claims` are the stack's volume claims that are not bound to a zone.
@@ -146,8 +146,8 @@ def _warning_if_unchecked(
 ) -> Manifest:
     """Return the policy that warns about a job whose check fails, for example at the API server's cost limit.
 
-    It holds for every job that can be checked. With `failurePolicy: Fail` an error counts as a violation, about which its
-    binding warns. It evaluates the message, too, because the API server counts its cost.
+    It passes for every job whose check succeeds. With `failurePolicy: Fail` an error counts as a violation, and the binding
+    warns. It evaluates the message, too, because the API server counts its cost.
     """
     name = f"training-{judged.kind.resource}-not-checked"
     checked = _manifest(judged, rules, capacity, claims).policy
@@ -235,7 +235,7 @@ def _check_variables(judged: JobChecks, capacity: Sequence[NodeSelection]) -> Ma
 
 @dataclass(frozen=True, kw_only=True)
 class JobValidationArgs:
-    """What the validation needs to know about the cluster.
+    """The properties of the cluster that the validation uses.
 
     `rules` are the admission rules of its pods, whose tolerations count. `capacity` are the labels with which
     pods select spot, one or more. `claims` are the names of volume claims that are not bound to a zone.

@@ -1,8 +1,7 @@
-"""Warnings about jobs that are admitted although no ladder can help them.
+"""Warnings about jobs that select spot and do not follow a ladder.
 
-A job that selects spot and does not follow the ladder is its author's responsibility, and is created. Without a word its pods
-wait, or fail for reasons that only the events of child Jobs show. The API server returns these warnings to the client that
-creates the job, such as `kubectl apply`.
+Such a job is admitted. Without a warning its pods would wait, or fail for reasons that only the Events of child Jobs show.
+The API server returns these warnings to the client that creates the job, such as `kubectl apply`.
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def _template_metadata() -> str:
 def _fail_on_lost_pod() -> Sequence[str]:
     """Make a lost pod fail its Job at once, with a reason that distinguishes evictions.
 
-    Without a pod failure policy an eviction counts as any other failure. With a retry inside the Job, one pod
-    would come back alone to a gang that waits for it.
+    Without a pod failure policy an eviction counts as any other failure. With a retry inside the Job, one pod would be
+    recreated alone for a gang that does not work without the lost one.
     """
     job = pointer_below(JOBSET.path_of("i"), "/template/spec")
     spec = "variables.items[i].template.spec"
@@ -134,7 +134,7 @@ def _fail_on_lost_pod() -> Sequence[str]:
 def _failure_policy() -> str:
     """Make JobSet ignore evictions, and all failures if any failure moves a job to the next tier.
 
-    Otherwise JobSet's limit counts the pods that die because a peer was evicted.
+    Otherwise JobSet's limit counts pods that fail because a peer was evicted.
     """
     rule = mapping(
         {

@@ -104,9 +104,8 @@ class LabelRule:
 class OneZoneRule:
     """Keeps the pods of a job that request an extended resource in one zone.
 
-    `name` is the rule's name in the cluster, a DNS label. The pods get `label`, by which their affinity finds
-    each other and no helper pod of the job, which may run in another zone. A pod with an affinity of its own
-    for zones keeps that.
+    `name` is the rule's name in the cluster, a DNS label. The pods get `label`, which their affinity selects, so that helper
+    pods of the job may run in another zone. A pod keeps its own affinity for zones.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""CEL expressions for the shapes of a job and for its way down the ladder.
+"""CEL expressions for the shapes of a job and for its walk down the ladder.
 
-A shape is a template that follows the ladder: its pods and their requests. The way is that of
+A shape is a template that follows the ladder: its pods and their requests. The walk is that of
 `scheduling.reachability.walk`, for all shapes at once.
 """
 
@@ -65,7 +65,7 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
 def _waits(kind: JobKind, item: str) -> str:
     """Return whether an item begins after another one has completed, itself or through those that it depends on.
 
-    JobSet takes dependencies on earlier items only. A chain of more than three is taken to wait.
+    JobSet takes dependencies on earlier items only. An item with a chain of more than three dependencies counts as waiting.
     """
 
     def depends(one: str, met: Callable[[str], str], on: str) -> str:
@@ -211,7 +211,7 @@ def failed_checks() -> str:
 
 
 def end_tier() -> str:
-    """Return the tier on which the job's way ends: a list of its index, or an empty list.
+    """Return the tier on which the job's walk ends: a list of its index, or an empty list.
 
     It ends where the job would be stuck, where the ladder has no further tier, where nodes may be on-demand,
     or where the job may stay indefinitely.

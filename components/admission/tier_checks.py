@@ -1,7 +1,7 @@
 """CEL expressions for the reachability checks of one tier `i` and one shape `s`.
 
-They express `scheduling.reachability.links` over the facts in the FallbackPolicy. A missing fact never fails
-a check. Messages are the templates of the Python checks, filled by expressions.
+They express `scheduling.reachability.checks` over the facts in the FallbackPolicy. A missing fact never fails a check.
+Messages are the templates of the Python checks, filled by expressions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def integer_string(value: str) -> str:
 
 
 def at_most_requested(amount: str) -> str:
-    """Return an amount, or the most that a pod is taken to request."""
+    """Return an amount, limited to the largest request that is counted."""
     return f"[int({amount}), {MOST_REQUESTED}].min()"
 
 

@@ -106,7 +106,7 @@ def account_from(cluster: str) -> str:
 
 
 def account_prefix(cluster: str) -> str:
-    """Return what is before the name of a service account of another cluster, so that it is none of this one."""
+    """Return the prefix of user names from another cluster, which distinguishes them from accounts of this one."""
     return f"{cluster}:"
 
 
@@ -192,7 +192,7 @@ class TransferPolicyArgs:
 
 
 class TransferPolicy(ComponentResource):
-    """What keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
+    """Keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
 
     Creates a ValidatingAdmissionPolicy with its binding for jobs that may move to other clusters, and one for copies of jobs of other
     clusters.

@@ -353,7 +353,7 @@ class ControllerWritePolicyArgs:
 
 
 class ControllerWritePolicy(ComponentResource):
-    """What the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
+    """Limits what the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
 
     Creates a ValidatingAdmissionPolicy and its binding.
     """

@@ -1,1 +1,1 @@
-"""What an administrator sees of the fallback controller: a Grafana dashboard and Prometheus alerts."""
+"""Monitoring of the fallback controller: a Grafana dashboard and Prometheus alerts."""

@@ -60,9 +60,8 @@ _HOME_ANNOTATIONS: Final = frozenset(
 def copy_of(kind: JobKind, job: Json, *, home: str, epoch: int, pool: str) -> Json:
     """Return the copy of a job for a pool of another cluster: suspended, without a permit.
 
-    `home`: the uid of the job's cluster.
-
-    The controller there reads only the copy, so the copy has the rest of the job's limits.
+    `home`: the uid of the job's cluster. The controller there reads only the copy, so the copy has the rest of the job's
+    limits.
     """
     uid = uid_of(job)
     metadata = metadata_of(job)

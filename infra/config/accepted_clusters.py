@@ -17,7 +17,7 @@ ACCEPTS_FROM: Final = f"{PLATFORM}.acceptsFrom"
 
 
 def accepted_cluster_problems(document: Json) -> Iterator[Problem]:
-    """The namespaces that a document does not have, and what two clusters have in common."""
+    """Namespaces that a document does not have, and names, issuers or namespaces that two clusters share."""
     namespaces = read_parts(NamespaceSection, document.get("namespaces"))
     accepted = read_parts(AcceptedClusterSection, document.get("acceptsFrom", []))
     yield from duplicate_name_problems(accepted.names, "cluster", ACCEPTS_FROM)

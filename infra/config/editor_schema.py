@@ -1,7 +1,7 @@
 """Generates the schemas with which editors complete and check stack files: `holdfast schemas`.
 
 Types, ranges and required fields come from the sections that parse a stack, and the text shown for a field comes from the
-tables of docs/configuration.md. A schema checks single values only; the program also checks what they say together.
+tables of docs/configuration.md. A schema checks single values only; the program also checks combinations of them.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _example(text: str) -> JsonValue:
 
 
 def _inner(node: _Schema) -> Iterator[_Schema]:
-    """What a schema consists of beside its fields: variants, the items of a list, the definition that it refers to."""
+    """The parts of a schema beside its fields: variants, the items of a list, the definition that it refers to."""
     if "$ref" in node:
         yield {"$ref": node["$ref"]}
     yield from cast("list[_Schema]", node.get("anyOf", []))
@@ -192,7 +192,7 @@ def _inner(node: _Schema) -> Iterator[_Schema]:
 
 
 def _meaning(place: tuple[str, ...], cloud: str, chapters: Mapping[tuple[str, str], Meanings]) -> str | None:
-    """The text of the reference about a field; None where it explains the field together with another."""
+    """The text of the reference about a field; None if the reference explains it together with another field."""
     own = f"`{cloud}` only"
     dotted = ".".join(place)
     for (chapter, heading), meanings in chapters.items():

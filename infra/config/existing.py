@@ -1,4 +1,4 @@
-"""An existing cluster in the configuration: it takes the place of `cluster`, and brings its own network."""
+"""An existing cluster in the configuration: it replaces `cluster`, and includes its network."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ImageReference = Annotated[str, Field(max_length=512), AfterValidator(_image)]
 
 
 class MonitoringSection(Section):
-    """What is shown of the fallback controller."""
+    """The monitoring of the fallback controller."""
 
     fixes: ClassVar[Mapping[str, str]] = {"labels": "Write release, the value of the label release."}
 

@@ -118,7 +118,7 @@ _PLACEHOLDERS: Final = tuple(
 def placeholder_address_problems(document: JsonValue, at: str) -> Iterator[Problem]:
     """Addresses of documentation anywhere in a document; `at` is its path.
 
-    No request has such an address: the API server that allows only these answers no one.
+    No request comes from such an address, so an API server that allows only these is unreachable.
     """
     if isinstance(document, dict):
         for key, inner in document.items():

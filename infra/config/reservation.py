@@ -1,4 +1,4 @@
-"""Reserved capacity in the configuration: what every cloud's reservations have, and their rules."""
+"""Reserved capacity in the configuration: the fields that all clouds share, and their rules."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,8 @@ Moment = Annotated[
 class ReservationSection(Section):
     """Machines that are reserved, and when: with `ends`, jobs leave them before.
 
-    `taken_back_early` is how long before the end the cloud begins to take the machines back, and a job needs to leave.
+    `taken_back_early` is the time before the end from which jobs leave: the cloud reclaims the machines, and a job needs
+    time to move.
     """
 
     fixes: ClassVar[Mapping[str, str]] = {

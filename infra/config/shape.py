@@ -1,4 +1,4 @@
-"""The section on a shape: what the pods of one kind of job request, select, tolerate and have in common."""
+"""The section on a shape: the requests, selectors, tolerations and common placement of one kind of job."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

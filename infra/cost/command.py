@@ -1,4 +1,4 @@
-"""`holdfast cost STACK`: prints what a stack costs an hour before anything is spent. Calls a cloud only with `--ask-cloud`."""
+"""`holdfast cost STACK`: prints the hourly cost of a stack before it exists. Calls a cloud only with `--ask-cloud`."""
 
 from __future__ import annotations
 

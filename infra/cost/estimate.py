@@ -1,4 +1,4 @@
-"""The cost of a stack from its configuration: what each cloud charges without a job, and the machines of its pools."""
+"""The cost of a stack from its configuration: each cloud's charges without jobs, and the machines of its pools."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _machines_of_pools(platform: Platform) -> Mapping[str, Sequence[Machine]]:
 
 
 def idle_charges(platform: Platform) -> tuple[Charge, ...]:
-    """What runs without a job; an existing cluster is not the stack's. Without traffic, storage, logs and keys, which depend on use."""
+    """The charges without jobs, excluding an existing cluster, and traffic, storage, logs and keys, which depend on use."""
     if platform.cloud == "aws":
         return tuple(_aws_charges(platform))
     if platform.cloud == "gcp":

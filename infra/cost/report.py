@@ -23,7 +23,7 @@ def summary(cost: StackCost) -> str:
 
 
 def cost_report(cost: StackCost, region: str) -> Iterator[str]:
-    """The lines of `holdfast cost`: what runs without a job, the pools, and each shape on each tier."""
+    """The lines of `holdfast cost`: the charges without jobs, the pools, and each shape on each tier."""
     yield "USD an hour"
     yield ""
     yield from _table(
@@ -70,7 +70,7 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
 
 
 def cost_change(before: StackCost | None, after: StackCost, region: str) -> Iterator[str]:
-    """The lines of a pull request's comment: what the stack costs before and after it; before is None for a new stack."""
+    """The lines of a pull request's comment: the cost of the stack before and after it; before is None for a new stack."""
     yield "| USD an hour | before | after | a month |"
     yield "|---|---|---|---|"
     new = "new"

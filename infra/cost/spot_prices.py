@@ -1,4 +1,4 @@
-"""Reads recorded spot prices: what `aws ec2 describe-spot-price-history` or Azure's retail price list answered, saved as a file."""
+"""Reads recorded spot prices: a saved response of `aws ec2 describe-spot-price-history` or Azure's retail price list."""
 
 from __future__ import annotations
 

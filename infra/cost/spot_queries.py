@@ -1,7 +1,7 @@
 """Queries a cloud's current spot prices with its command line, for `holdfast cost --ask-cloud`.
 
-On AWS any credential of the account suffices; Azure's price list needs none. Google Cloud publishes prices of vCPUs, memory and
-GPUs, and none of a machine type.
+On AWS any credential of the account suffices; Azure's price list needs none. Google Cloud publishes prices of vCPUs, memory
+and GPUs, but not of machine types.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def ask_spot_prices(cost: StackCost, region: str, runner: Runner, now: datetime)
 
 
 def prices_to_declare(cost: StackCost, asked: Mapping[str, CostRange]) -> Iterator[str]:
-    """The lines that say what to declare as `price` on tiers: of each spot pool the price of its cheapest machine type."""
+    """The lines with the `price` to declare on tiers: the price of the cheapest machine type of each spot pool."""
     yield "Current spot prices, which the tiers of these pools may declare as `price`:"
     for pool in cost.pools:
         if pool.capacity is CapacityType.SPOT:

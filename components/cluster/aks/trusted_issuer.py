@@ -26,7 +26,10 @@ _AUTHORITY: Final = "https://login.microsoftonline.com"
 
 @dataclass(frozen=True, kw_only=True)
 class TrustedIssuerArgs:
-    """`issuer` is that of the other cluster's tokens. The identity is created in `resource_group` and `location` of the tenant `tenant_id`."""
+    """`issuer` is that of the other cluster's tokens.
+
+    The identity is created in `resource_group` and `location` of the tenant `tenant_id`.
+    """
 
     resource_group: Input[str]
     location: str
@@ -37,9 +40,9 @@ class TrustedIssuerArgs:
 class TrustedIssuer(ComponentResource):
     """Authenticates the fallback controller of another cluster (`holdfast:index:TrustedIssuer`).
 
-    Creates a UserAssignedIdentity without any role, and its FederatedIdentityCredential for that controller; tokens of other service accounts
-    are refused. Entra ID needs a few minutes to accept a new credential. `users` has the name that the API server has for the identity, its
-    object ID, and `exchange` is what the other cluster needs.
+    Creates a UserAssignedIdentity without any role, and its FederatedIdentityCredential for that controller; tokens of other
+    service accounts are refused. Entra ID needs a few minutes to accept a new credential. `users` has the API server's name
+    of the identity, its object ID; `exchange` is the configuration for the other cluster.
     """
 
     def __init__(self, name: str, args: TrustedIssuerArgs, opts: ResourceOptions | None = None) -> None:

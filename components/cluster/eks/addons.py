@@ -25,8 +25,8 @@ _ON_SYSTEM_NODES: Final[Json] = {
     "nodeSelector": SYSTEM_NODE_SELECTOR,
     "tolerations": list(SYSTEM_TOLERATIONS),
 }
-#: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would
-#: then be reported as sick forever, and be replaced every 10 minutes.
+#: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would then
+#: be reported as unhealthy indefinitely, and be replaced every 10 minutes.
 NODE_MONITORING: Final[Json] = {
     "nodeAgent": {"tolerations": [{"operator": "Exists"}]},
     "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
@@ -90,7 +90,7 @@ class ServiceAddons(ComponentResource):
     """The add-ons that need a node (`holdfast:index:ServiceAddons`).
 
     Creates `coredns`, `metrics-server` for `kubectl top` and autoscaling, `eks-node-monitoring-agent`, which reports
-    sick hardware as node conditions, and `aws-ebs-csi-driver` with a role for its controller by Pod Identity, limited
+    unhealthy hardware as node conditions, and `aws-ebs-csi-driver` with a role for its controller by Pod Identity, limited
     to the volumes and machines of this cluster. Without a node EKS waits 20 minutes for them and fails.
     """
 

@@ -27,8 +27,8 @@ class TrustedIssuerArgs:
 class TrustedIssuer(ComponentResource):
     """Authenticates the fallback controller of another cluster (`holdfast:index:TrustedIssuer`).
 
-    Associates the OpenID Connect issuer of the other cluster, of which EKS has one for each cluster. Tokens of other service accounts are
-    refused. It takes some 15 minutes, and every change replaces it.
+    Associates the OpenID Connect issuer of the other cluster; EKS allows one for each cluster. Tokens of other service
+    accounts are refused. The association takes about 15 minutes, and every change replaces it.
     """
 
     def __init__(self, name: str, args: TrustedIssuerArgs, opts: ResourceOptions | None = None) -> None:

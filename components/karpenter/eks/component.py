@@ -63,7 +63,7 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
             "interruptionQueue": queue,
             "eksControlPlane": True,
             "isolatedVPC": controller.isolated,
-            # Replaces a node that reports sick GPUs for 10 minutes, or another fault for 30. A spot notice comes 2
+            # Replaces a node that reports unhealthy GPUs for 10 minutes, or another fault for 30. A spot notice comes 2
             # minutes in advance and is handled first.
             "featureGates": {"nodeRepair": True},
         },

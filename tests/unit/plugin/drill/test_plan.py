@@ -110,7 +110,7 @@ def test_plan_names_the_node_the_pods_the_others_and_the_failure() -> None:
     assert target == replace(CLAIMED, is_simulated=True), "what is known of the node"
     job = jobset(annotations={STATE: write_state(running(uid=UID, evictions=1))})
     text = "\n".join(plan_lines(job, target, Taking.NOTICE, policy(), ["web/shop"]))
-    for words in ("node n1 (notice)", "claim-1", "train-0", "web/shop", "failure 2 of 3 of a-spot"):
+    for words in ("node n1 (notice)", "claim-1", "train-0", "web/shop", "failure 2 of 3 on a-spot"):
         assert words in text, text
 
 
