@@ -1,1 +1,1 @@
-"""The kubectl plugin `kubectl holdfast`: the jobs of a namespace for the user whose jobs they are, with the user's own rights."""
+"""The kubectl plugin `kubectl holdfast`: shows and controls the jobs of a namespace with the user's own permissions."""

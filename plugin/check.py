@@ -1,7 +1,7 @@
-"""Says whether admission would take a manifest, and which tiers of its namespace's ladder its job would reach.
+"""Reports whether admission accepts a manifest, and which tiers of its namespace's ladder its job can reach.
 
-The API server judges the manifest itself, in a dry run, with every policy and webhook. The tiers come from the facts in the
-namespace's FallbackPolicy, by the rules that the policy pack uses.
+The API server checks the manifest in a dry run, with all policies and webhooks. The tiers follow from the facts in the
+namespace's FallbackPolicy, by the rules of the policy pack.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is known of one manifest: the lines to print, and whether its job would follow and reach capacity."""
+    """The result for one manifest: the lines to print, and whether its job follows the ladder and reaches capacity."""
 
     lines: tuple[str, ...]
     is_good: bool
@@ -114,7 +114,7 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
 
 
 def _off_ladder(name: str, start: str | None, pools: Iterable[str]) -> str:
-    """Return what becomes of a job that the policies of a training namespace would have put on a tier, or rejected."""
+    """Return the message about an admitted job that is on no tier."""
     return (
         f"{name}: admission accepts it, but does not put it on a tier: its pods select "
         f"{f'the pool {start}' if start else 'no pool, or several'}, and the ladder has {', '.join(pools) or 'none in this cluster'}. "
@@ -141,14 +141,14 @@ def tier_facts(policy: Json | None) -> tuple[TierFacts, ...]:
 
 
 def _node_pools(tier: Json) -> tuple[PoolFacts, ...]:
-    """Return the pool of a tier; none for one in another cluster of which nothing is known."""
+    """Return the pool of a tier; none for a tier in another cluster without facts."""
     if "cluster" in tier and "facts" not in tier:
         return ()
     return (read_pool_facts(text(tier.get("pool")), mapping(tier.get("facts"))),)
 
 
 def job_shapes(job: Json) -> list[Shape]:
-    """Return what the pods of a job that follow the ladder request."""
+    """Return the shapes of a job's templates that follow the ladder."""
     if text(job.get("kind")) == "RayJob":
         groups = [(each.name, each.pods, each.pod_spec) for each in worker_groups(job) if each.follows]
     else:

@@ -1,6 +1,6 @@
-"""Reads and writes objects for the plugin's commands, and says what the user may do.
+"""Reads and writes objects for the plugin's commands, and checks the user's permissions.
 
-Everything that the API server rejects becomes an error that names the right, the object or the field, and the fix.
+Every rejection of the API server becomes an error that names the permission, the object or the field, and the fix.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Cluster:
         return JobKey(there[0], self.namespace, name)
 
     def jobs(self) -> list[Json]:
-        """Return all jobs of both kinds; those of a kind that the cluster does not serve are none."""
+        """Return all jobs of both kinds; none of a kind that the cluster does not serve."""
         return [
             {**each, "apiVersion": kind.api_version, "kind": kind.name}
             for kind in JOB_KINDS.values()
@@ -122,7 +122,7 @@ class Cluster:
         return [pod for pod in self.list(POD) if job_of_pod(pod) == key]
 
     def observe(self, key: JobKey, job: Json) -> Observation:
-        """Return what the controller would read from a job, its pods and its children; nodes are not among it."""
+        """Return the controller's observation of a job, from the job, its pods and its children, without nodes."""
         found = [{**each, "kind": kind.name} for kind in (JOB, RAYCLUSTER) for each in self.list(kind)]
         snapshot = Snapshot(
             job=job,

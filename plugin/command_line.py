@@ -1,4 +1,4 @@
-"""What every command of the plugin has: the options that choose a cluster, and errors that say what to do."""
+"""The options that all commands of the plugin share, and their errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def access_of(parsed: argparse.Namespace) -> Access:
 
 @contextmanager
 def open_cluster(access: Access) -> Generator[Cluster]:
-    """Open the namespace for the length of the block; whatever fails is a ConfigError with the fix."""
+    """Open the namespace for the length of the block; any failure is a ConfigError with the fix."""
     with errors_for_the_user():
         target = find_target(access)
         with connected(access) as requests:
@@ -43,7 +43,7 @@ def open_cluster(access: Access) -> Generator[Cluster]:
 
 @contextmanager
 def errors_for_the_user() -> Generator[None]:
-    """Turn what the API server rejects, and its silence, into a ConfigError."""
+    """Convert rejections of the API server, and its timeouts, to a ConfigError."""
     try:
         yield
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Stops, resumes and moves a job for its user, by the annotations and fields that the fallback controller follows.
+"""Stops, resumes and moves a job for its user, through the annotations and fields that the fallback controller reads.
 
 A move stops the job, selects the other pool while no pod is left, and resumes it: the same order as the controller's own moves.
 """
@@ -34,7 +34,7 @@ _AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP})
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """How long a command waits for the controller, and how it says what it waits for."""
+    """How long a command waits for the controller, and how it reports the condition that it waits for."""
 
     seconds: float
     say: Callable[[str], None]
@@ -42,7 +42,7 @@ class Waiting:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One write of a move: the patch of the job, once a condition holds of it; `what` is the condition in words."""
+    """One write of a move: the patch of the job, once a condition holds of it; `what` is the condition as text."""
 
     condition: Callable[[Json, Observation], bool]
     patch: Callable[[Json], Json]
@@ -50,7 +50,7 @@ class Step:
 
 
 def stop_job(cluster: Cluster, key: JobKey) -> str:
-    """Ask the controller to stop a job; return what happens now."""
+    """Request the stop of a job; return a description of what follows."""
     job = cluster.job(key)
     _require_following(job)
     if has_finished(job):
@@ -64,7 +64,7 @@ def stop_job(cluster: Cluster, key: JobKey) -> str:
 
 
 def resume_job(cluster: Cluster, key: JobKey) -> str:
-    """Resume a job that was stopped, suspended or given up; return what happens now."""
+    """Resume a job that was stopped, suspended or given up; return a description of what follows."""
     for _ in range(_ATTEMPTS):
         job = cluster.job(key)
         problem = _cannot_resume(job)
@@ -76,10 +76,10 @@ def resume_job(cluster: Cluster, key: JobKey) -> str:
 
 
 def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
-    """Move a job to another tier of its ladder, whatever the ladder would do; return what was done.
+    """Move a job to another tier of its ladder, regardless of the tiers' limits; return a description of the move.
 
     Raises ConfigError where the job or the pool does not allow it, or a step takes longer than the limit: the job is then
-    stopped, and its message says how to go on.
+    stopped, and the message says how to continue.
     """
     job = cluster.job(key)
     _require_following(job)
@@ -111,7 +111,7 @@ def move_job(cluster: Cluster, key: JobKey, pool: str, waiting: Waiting) -> str:
 
 
 def _where(job: Json) -> str:
-    """Return where a job is resumed: its pods select the pool, whatever the record of before says."""
+    """Return the pool on which a job is resumed: the one that its pods select, not the one of its old state."""
     pool = selected_pool(job)
     return f" on {pool}" if pool else ""
 
@@ -214,7 +214,7 @@ def _has_no_old_children(job: Json, seen: Observation) -> bool:
 
 
 def _selecting(job: Json, pool: str, state: JobState) -> Json:
-    """Return the patch with which a suspended job's pods select another pool; the record stays as it is."""
+    """Return the patch with which a suspended job's pods select another pool; the recorded state stays unchanged."""
     recorded = text(annotations_of(job).get(STATE))
     return KINDS[text(job.get("kind"))].suspension(job, Suspend(state=state, pool=pool), recorded)
 

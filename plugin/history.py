@@ -1,4 +1,4 @@
-"""Tells a job's history in sentences, from its Events and the controller's record. Pure."""
+"""A job's history as sentences, from its Events and its recorded state. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _STAGES: Final = {
 def history_lines(
     job: Json, policy: Policy | NoPolicy, events: Sequence[Json], now: datetime
 ) -> tuple[str, ...]:
-    """Return what happened to a job, oldest first, and then where it stands."""
+    """Return the history of a job, oldest first, and then its current position."""
     view = job_view(job, policy, events)
     told = sorted(
         events, key=lambda event: (_first(event) is None, str(_first(event)), str(event_time(event)))
@@ -160,7 +160,7 @@ def _restart_cause(state: JobState, events: Sequence[Json]) -> str:
 
 
 def _pause(state: JobState, ladder: Policy | None) -> str:
-    """Return why a job is paused: it yielded its nodes, or a node of its tier costs more than may be paid."""
+    """Return why a job is paused: it yielded its nodes, or a node of its tier costs more than `maxPrice`."""
     if state.purpose is None:
         return "It is suspended for a while."
     if state.purpose is not Purpose.YIELD:

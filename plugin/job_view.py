@@ -1,4 +1,4 @@
-"""What a job's user sees of its position on the ladder: tier, failures, wait, next limit, last reason. Pure."""
+"""The user's view of a job's position on the ladder: tier, failures, wait, next limit, last reason. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class JobView:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What happens at a time unless something else happens before."""
+    """A timeout: its time, and what happens then unless another change comes first."""
 
     what: str
     at: datetime
@@ -86,7 +86,7 @@ def selected_pool(job: Json) -> str | None:
 
 
 def state_of(job: Json) -> JobState | None:
-    """Return the controller's record in a job; None without one that can be read, or of another job's."""
+    """Return the recorded state of a job; None if it is missing, unreadable or of another job."""
     written = annotations_of(job).get(STATE)
     found = read_state(text(written) or None)
     return found if isinstance(found, JobState) and found.uid == uid_of(job) else None
@@ -168,7 +168,7 @@ def phase_without_state(job: Json) -> str:
 
 
 def note_of(job: Json, state: JobState | None, policy: Policy | NoPolicy, last: Json) -> str | None:
-    """Return why the ladder does nothing for a job; None if it follows."""
+    """Return why a job does not follow the ladder; None if it does."""
     metadata = metadata_of(job)
     if mapping(metadata.get("labels")).get(FOLLOWS) != FOLLOWS_VALUE:
         return f'does not follow the ladder: it has no label {FOLLOWS}: "{FOLLOWS_VALUE}"'
@@ -182,7 +182,7 @@ def note_of(job: Json, state: JobState | None, policy: Policy | NoPolicy, last: 
 
 
 def next_limit(state: JobState, policy: Policy | None, job: Json) -> Limit | None:
-    """Return the first thing that happens to a job by time alone; None if nothing does."""
+    """Return the next timeout of a job; None if there is none."""
     found = [*_limits_of_ladder(state, policy), *_deadline(job)]
     return min(found, key=lambda limit: limit.at, default=None)
 

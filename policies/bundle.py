@@ -1,4 +1,4 @@
-"""Builds the policy pack as one folder that needs nothing beside it: `holdfast pack FOLDER`.
+"""Builds the policy pack as one self-contained folder: `holdfast pack FOLDER`.
 
 The folder holds the pack, the modules of `scheduling` that it uses with their machine tables, the profiles, and the pinned
 packages for an environment of its own. `pulumi preview --policy-pack <folder>` and `pulumi policy publish` take it as it is.

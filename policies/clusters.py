@@ -1,4 +1,4 @@
-"""Which cluster a resource belongs to: pools and ladders of two clusters in one stack have nothing to do with each other.
+"""Determines which cluster a resource belongs to: a rule combines only pools and ladders of one cluster.
 
 An object of Kubernetes belongs to the cluster of its provider, a pool of a cloud to the cluster that it names.
 """
@@ -42,7 +42,7 @@ def clusters(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
 def clusters_of(
     resource: StackResource, package: str, resources: Sequence[StackResource]
 ) -> tuple[StackResource, ...]:
-    """Return the clusters of a provider's package that certainly are a resource's; none if another program makes it."""
+    """Return the clusters of a package that certainly contain a resource; none if another program makes the cluster."""
     here = cluster_of(resource, resources)
     return tuple(
         each

@@ -1,7 +1,7 @@
-"""Applies a rule that may fail by a fault of its own: only what depends on the resource at fault is left without a verdict.
+"""Applies a rule that may raise an internal error: only verdicts that depend on the resource at fault are missing.
 
-A rule that raises is applied to parts of the stack, until the resources are found with which it raises: namespaces with
-their ladders and the pools that these name, and other pools. Everything else is judged.
+If a rule raises, it is applied to parts of the stack to find the resources that cause the error: namespaces with their
+ladders and the pools that these name, and other pools. Everything else is judged.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def apply_rule(asked: Asked, stack: Stack) -> Sequence[Finding]:
 
 
 def _apply_in_parts(asked: Asked, stack: Stack) -> Sequence[Finding]:
-    """Return the findings of a rule without the resources at fault. Raises what the rule raises without any of them."""
+    """Return the findings of a rule without the resources at fault. Raises the rule's error if it has another cause."""
     pools = [each for each in stack if _is_pool(each.type)]
     ladders = [each for each in stack if is_fallback_policy(each.type)]
     spaces = list(dict.fromkeys(map(_namespace_of, ladders)))
@@ -165,7 +165,7 @@ def _labels(value: Value) -> Iterator[object]:
 
 
 def _failed(asked: Asked, fault: Exception, suspect: _Suspect | None = None) -> Finding:
-    """Return the finding of a rule that raised: it proves nothing, so what it is for is not proved either."""
+    """Return the finding about a rule that raised: it proves nothing."""
     at = traceback.extract_tb(fault.__traceback__)[-1]
     return Finding(
         urn="" if suspect is None else suspect.resources[0].urn,

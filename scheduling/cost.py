@@ -1,4 +1,4 @@
-"""What a stack costs in USD an hour: what runs without a job, its pools when full, and each shape on each tier. Pure.
+"""The cost of a stack in USD an hour: without jobs, with full pools, and of each shape on each tier. Pure.
 
 `holdfast cost`, the preview, the budget and the comment on a pull request use this one estimate.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """Something that runs without a job, such as `2 NAT gateways`."""
+    """A charge that does not depend on jobs, such as `2 NAT gateways`."""
 
     title: str
     cost: CostRange
@@ -55,7 +55,7 @@ class PricedPool:
 
 @dataclass(frozen=True, kw_only=True)
 class TierCost:
-    """What the gang of a shape costs on a tier; `nodes` is the fewest and the most nodes, None if no machine type holds a pod."""
+    """The cost of a shape's gang on a tier; `nodes` is the fewest and the most nodes, None if no machine type fits a pod."""
 
     namespace: str
     shape: str
@@ -141,7 +141,7 @@ def _tier_cost(namespace: str, shape: Shape, number: int, pool: PricedPool, summ
 
 
 def gang_cost(tiers: Sequence[CostRange]) -> CostRange:
-    """What a job costs at any time while it goes down and up a ladder whose tiers cost this; first tier first.
+    """The hourly cost of a job at any time on a ladder whose tiers cost this; first tier first.
 
     From nothing, while it waits, to the two most expensive tiers together: nodes of the tier that it leaves still end when those of the
     next one start, and a job that returns runs until its better tier is reserved.
@@ -151,5 +151,5 @@ def gang_cost(tiers: Sequence[CostRange]) -> CostRange:
 
 
 def is_within(cost: CostRange, budget: float) -> bool:
-    """Whether a cost is certain to be within a budget: not if something of it has no known price."""
+    """Whether a cost is certainly within a budget: not if a part of it has no known price."""
     return cost.is_bounded and cost.high is not None and cost.high <= budget

@@ -1,4 +1,4 @@
-"""Invalid configuration: what was given, what is allowed, and the fix."""
+"""Errors of configuration: the field, its value, the allowed values, and the fix."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 class Problem:
     """One invalid field of a configuration.
 
-    `field` is the full path (`holdfast:platform.pools[2].capacity`), `value` what it contains as the user would recognize
-    it, `allowed` what it may contain, `fix` an imperative sentence.
+    `field` is the full path (`holdfast:platform.pools[2].capacity`), `value` its value as the user wrote it, `allowed` the
+    allowed values, `fix` an imperative sentence.
     """
 
     field: str

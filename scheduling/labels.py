@@ -1,4 +1,4 @@
-"""Label and annotation keys: what job authors select by, and what the rules recognise."""
+"""Label and annotation keys that job authors use and that the rules recognize."""
 
 from enum import StrEnum
 from typing import Final

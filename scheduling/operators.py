@@ -1,4 +1,4 @@
-"""The operators that run in every cluster: where they are installed, and where their projects publish them."""
+"""The operators that run in every cluster: their namespaces, and the addresses of their projects' charts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

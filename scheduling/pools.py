@@ -1,4 +1,4 @@
-"""Pools, whichever cloud they are on: what scheduling, the fallback controller and warnings need to know about one."""
+"""Pools on any cloud: the properties that scheduling, the fallback controller and warnings use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class MachineSize:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """What the fallback controller needs to know about a pool, because an empty pool has no node to observe.
+    """The fallback controller's facts about a pool, because an empty pool has no node to observe.
 
     `taints` are all taints of its nodes, including those that the cloud adds. `machine` is the minimum of each resource
     over its machine types, `largest` the maximum. `machine_capacities` are those of its machine types, empty if their
@@ -110,7 +110,7 @@ def summarize_pool(
 
 
 def smallest(machines: Sequence[Machine]) -> MachineSize:
-    """The minimum of each resource: whichever machine is bought has at least this."""
+    """The minimum of each resource, which every machine of the pool has."""
     return MachineSize(
         vcpus=min(machine.vcpus for machine in machines),
         memory_mib=min(machine.memory_mib for machine in machines),

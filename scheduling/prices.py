@@ -1,4 +1,6 @@
-"""Published prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices. Calls no cloud.
+"""Published prices in USD an hour as ranges, from the machine tables, published charges and recorded spot prices.
+
+Calls no cloud.
 
 The only source of prices of the cost estimate; a running controller reads those of the moment from Karpenter
 (`fallback/reconciler/offered_prices.py`). `prices.json` beside this module has each published charge with its source and
@@ -81,7 +83,7 @@ def exactly(price: float) -> CostRange:
 
 
 def unpriced(name: str) -> CostRange:
-    """Something without a known price."""
+    """A cost without a known price."""
     return CostRange(unknown=frozenset({name}))
 
 
@@ -145,7 +147,7 @@ def price_facts() -> PriceFacts:
 
 
 def charge(name: str) -> CostRange:
-    """The price of what runs without a job, such as `aws-nat`; unknown if it is not in the table."""
+    """The price of a charge without jobs, such as `aws-nat`; unknown if it is not in the table."""
     found = price_facts()["charges"].get(name)
     return unpriced(name) if found is None else CostRange(low=found["low"], high=found["high"])
 

@@ -1,4 +1,4 @@
-"""Quotas of training namespaces: how much of the pools all jobs of a namespace may use together."""
+"""Quotas of training namespaces: how much of the pools the jobs of a namespace may use together."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The drill: what one interruption costs a job, measured by taking one of its nodes."""
+"""The drill: interrupts one node of a job and measures what that costs."""

@@ -1,4 +1,4 @@
-"""`holdfast drill` and `kubectl holdfast drill`: takes a node of a job as a cloud would, and measures what it costs."""
+"""`holdfast drill` and `kubectl holdfast drill`: interrupts a node of a job as a cloud does, and measures what that costs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Run the drill; 0 if the job recovered within the limits, 1 if not, 3 if the user does not want it."""
+    """Run the drill; return 0 if the job recovered within the limits, 1 if not, 3 if the user declines."""
     seconds = _seconds(parsed.timeout)
     with open_cluster(access_of(parsed)) as cluster:
         key = cluster.job_named(parsed.job)
@@ -119,7 +119,7 @@ def run(parsed: argparse.Namespace) -> int:
 def _prepare(
     cluster: Cluster, key: JobKey, job: Json, policy: Policy | NoPolicy, parsed: argparse.Namespace
 ) -> tuple[Target, Progress]:
-    """Return the node to take and the job's progress; raises ConfigError where the drill must not run."""
+    """Return the node to interrupt and the job's progress. Raises ConfigError if the drill must not run."""
     pods, state = cluster.pods(key), state_of(job)
     before = furthest(pods) or progress_of(job)
     problem = refusal(job, state, policy, cluster.observe(key, job), reports=before is not None)
@@ -143,7 +143,7 @@ def _prepare(
 
 
 def _read_target(cluster: Cluster, node: str, pods: list[Json]) -> Target:
-    """Return what the user may read of the node."""
+    """Return the target, as far as the user may read the node and its NodeClaim."""
     found: Json | None = None
     claims: list[Json] = []
     # Without the right to read nodes there is none to take them either: that is said with the right's name.
@@ -227,7 +227,7 @@ def _evict(cluster: Cluster, pod: str) -> None:
 
 @contextmanager
 def _closed(cluster: Cluster, target: Target, taking: Taking | None) -> Generator[None]:
-    """Close the node for the length of the block, if the drill must, and open it again whatever happens in it."""
+    """Cordon the node for the length of the block, if necessary, and uncordon it afterward in any case."""
     if not target.is_closed_by(taking):
         yield
         return

@@ -1,7 +1,6 @@
-"""Decides whether a drill may take a node of a job, which one, and how. Pure.
+"""Decides whether a drill may interrupt a node of a job, which one, and how. Pure.
 
-A drill is an outage like any other: it counts against the tier. So it refuses where it would move the job, end it, or take
-what the job could not get back.
+A drill counts against the tier like any outage. It refuses if it would move the job, end it, or make it miss its deadline.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SIMULATED: Final = "kwok.x-k8s.io/node"
 
 
 class Taking(StrEnum):
-    """How a cloud takes a spot machine."""
+    """How a cloud interrupts a spot machine."""
 
     NOTICE = "notice"  #: with a notice: pods are evicted and have their grace period
     VANISH = "vanish"  #: without one: the machine is gone
@@ -40,7 +39,7 @@ class Taking(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The node to take, with its NodeClaim if Karpenter made it, and the job's pods on it.
+    """The node to interrupt, with its NodeClaim if Karpenter made it, and the job's pods on it.
 
     `is_closed`: it is unschedulable already, as an administrator left it.
     """
@@ -52,14 +51,14 @@ class Target:
     is_closed: bool = False
 
     def is_closed_by(self, taking: Taking | None) -> bool:
-        """Whether the drill closes the node, and must open it again: no controller takes its machine away."""
+        """Whether the drill cordons the node and must uncordon it: no controller removes its machine."""
         return taking is Taking.NOTICE and self.claim is None and not self.is_closed
 
 
 def refusal(
     job: Json, state: JobState | None, policy: Policy | NoPolicy, seen: Observation, *, reports: bool
 ) -> Problem | None:
-    """Return why no node of a job may be taken now, with the fix; None if one may."""
+    """Return why no node of a job may be interrupted now, with the fix; None if one may."""
     name = reference_of(job)
     if state is None or not isinstance(policy, Policy) or not seen.follows:
         return _refused(
@@ -127,7 +126,7 @@ def _ends_the_job(name: str, job: Json) -> Problem | None:
 
 
 def choose_node(pods: Sequence[Json], wanted: str | None) -> str | None:
-    """Return the node to take: the wanted one, else one with the fewest of the job's workers; never a Ray head's.
+    """Return the node to interrupt: the wanted one, else one with the fewest of the job's workers; never a Ray head's.
 
     None if the job has no pod on the wanted node, or no worker on any node.
     """
@@ -140,7 +139,7 @@ def choose_node(pods: Sequence[Json], wanted: str | None) -> str | None:
 
 
 def target_of(node: str, node_object: Json | None, claims: Sequence[Json], pods: Sequence[Json]) -> Target:
-    """Return what is known of the node to take."""
+    """Return the node to interrupt from its objects."""
     annotations = annotations_of(mapping(node_object))
     claim = next((each for each in claims if mapping(each.get("status")).get("nodeName") == node), None)
     return Target(
@@ -153,7 +152,7 @@ def target_of(node: str, node_object: Json | None, claims: Sequence[Json], pods:
 
 
 def rights_needed(target: Target, taking: Taking, namespace: str) -> tuple[Right, ...]:
-    """Return the rights by which a node can be taken."""
+    """Return the permissions that an interruption of the node needs."""
     claims = Right(verb="delete", group="karpenter.sh", resource="nodeclaims")
     if taking is Taking.VANISH:
         nodes = tuple(Right(verb=verb, group="", resource="nodes") for verb in ("patch", "delete"))
@@ -169,9 +168,9 @@ def rights_needed(target: Target, taking: Taking, namespace: str) -> tuple[Right
 
 
 def cannot_vanish(target: Target) -> Problem | None:
-    """Return why a node cannot vanish by means of Kubernetes; None if it can.
+    """Return why a node cannot be removed without a notice; None if it can.
 
-    Where no controller ends the machine of a deleted Node, its containers would run beside the job's new gang.
+    If no controller terminates the machine of a deleted Node, its containers would run beside the job's new gang.
     """
     if target.claim or target.is_simulated:
         return None
@@ -186,7 +185,7 @@ def cannot_vanish(target: Target) -> Problem | None:
 def plan_lines(
     job: Json, target: Target, taking: Taking, policy: Policy | NoPolicy, others: Sequence[str] | None
 ) -> list[str]:
-    """Return what is about to happen, for the user who is asked."""
+    """Return a description of the interruption, for the user's confirmation."""
     state = state_of(job)
     closing = "the node stays cordoned" if target.is_closed else "the node is cordoned"
     does = {

@@ -1,7 +1,7 @@
-"""Follows a job from the loss of a node until its progress passes the old value. Pure: one sighting after the other.
+"""Follows a job from the loss of a node until its progress passes the old value. Pure: one observation after the other.
 
-A gang's new pods start from the latest checkpoint: the difference between the last report of the old pods and the first
-report of the new ones is what was lost.
+A gang's new pods start from the latest checkpoint: the lost work is the difference between the last report of the old pods
+and the first report of the new ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Progress:
 
 
 class Stage(StrEnum):
-    """What a recovery passes through, in this order."""
+    """The stages of a recovery, in this order."""
 
     LOST = "lost"  #: a pod of the job is terminating, has ended, or is gone
     REPLACED = "replaced"  #: a new pod exists
@@ -75,14 +75,14 @@ class Recovery:
 
     @property
     def steps_lost(self) -> float | None:
-        """How much was done twice, in the program's own units; None until the program has reported again."""
+        """How much work was repeated, in the program's own units; None until the program has reported again."""
         if self.after is None:
             return None
         return max(0.0, round((self.before.share - self.after.share) * self.before.total, 6))
 
 
 def begin(pods: Sequence[Json], before: Progress, pool: str | None) -> Recovery:
-    """Return the record of a job whose node is about to be taken."""
+    """Return the record of a job whose node is about to be interrupted."""
     alive = [pod for pod in pods if _is_alive(pod)]
     return Recovery(
         old=frozenset(map(uid_of, alive)),
@@ -137,7 +137,7 @@ def parse_progress(written: str) -> Progress | None:
 
 
 def progress_of(obj: Json) -> Progress | None:
-    """Return what a pod or a job reports; None if it reports nothing."""
+    """Return the report of a pod or a job; None without one."""
     return parse_progress(text(annotations_of(obj).get(PROGRESS)))
 
 

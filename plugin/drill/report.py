@@ -1,4 +1,4 @@
-"""What a drill found, as text and as JSON. Pure."""
+"""The report of a drill, as text and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEANING: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class DrillResult:
-    """A drill: what was taken, what was seen, and the price of one of the job's nodes per hour, None if it is not known."""
+    """A drill: the interruption, the recovery, and the price of one of the job's nodes per hour, None if it is not known."""
 
     job: str
     taking: Taking | None

@@ -1,1 +1,1 @@
-"""The page of `kubectl holdfast ui`: the ladder and its jobs, served on the user's own machine to the user alone."""
+"""The page of `kubectl holdfast ui`: the ladder and its jobs, served on the user's own machine to this user only."""

@@ -1,4 +1,4 @@
-"""The fields of each type of resource that decides whether jobs can fall back, and what of them no rule judges."""
+"""The fields of each type of resource that decides whether jobs can fall back, and which of them no rule judges."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A table of the fields of a resource type: what the rules read, what keeps no job from running, and what no rule judges.
+"""A table of the fields of a resource type: those that rules read, harmless ones, and those that no rule judges.
 
-A program that sets any other field of such a resource may strand a job, so what depends on it is not judged, by name.
-Paths are written as a tree, with lists as transparent: `spec(limits(cpu memory) replicas)`. A leaf stands for all that is below it,
-except what another path names. `name=value|other` is a field with these values only, `name@table` one with the fields of
-another table, and `*` stands for any text in a name or a value.
+If a program sets any other field, what depends on the field is not judged, and the report names the field. Paths are written
+as a tree, with lists as transparent: `spec(limits(cpu memory) replicas)`. A leaf stands for all that is below it, except
+what another path names. `name=value|other` is a field with these values only, `name@table` one with the fields of another
+table, and `*` stands for any text in a name or a value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFAULTS: Final = "__defaults"
 
 
 class Standing(Enum):
-    """What is known of a field."""
+    """How the rules treat a field."""
 
     JUDGED = auto()  #: a rule reads it
     HARMLESS = auto()  #: it keeps no job from running
@@ -40,7 +40,7 @@ class Node:
     below: dict[str, Node] = field(default_factory=dict[str, "Node"])
 
     def child(self, name: str) -> Node:
-        """Return what the table says of the field with this name below it."""
+        """Return the node of the field with this name below it."""
         found = self.below.get(name)
         if found is None:
             pattern = next((each for each in self.below if "*" in each and fnmatchcase(name, each)), None)
@@ -48,7 +48,7 @@ class Node:
         return found
 
     def takes(self, value: Value) -> bool:
-        """Whether a value of it can keep no job from running without a rule that sees it."""
+        """Whether a value of it is read by a rule, or harmless."""
         if self.standing not in (Standing.JUDGED, Standing.HARMLESS):
             return False
         return not self.values or any(fnmatchcase(_text(value), each) for each in self.values)

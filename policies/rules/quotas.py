@@ -69,7 +69,7 @@ class _Part:
     has_deadline: bool | None = None
 
     def uses(self, key: str) -> int | None:
-        """How much of a quota's resource its pods use; None if that is not known."""
+        """How much of a quota's resource its pods use; None if that is unknown."""
         if key == "pods":
             return self.shape.pods
         name, asked = key.removeprefix(_PREFIX), self.shape.requests.times(self.shape.pods)

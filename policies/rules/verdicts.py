@@ -1,6 +1,6 @@
-"""Says for each training namespace what is proved, broken, assumed and not judged: its ladder, each tier and each shape.
+"""Reports for each training namespace what is proved, broken, assumed and not judged: its ladder, each tier and each shape.
 
-A pass says so, too: a report without violations must not look like a proof where nothing was judged.
+Passes are reported, too: otherwise a run in which nothing was judged would look like a proof.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from holdfast.scheduling.windows import CapacityWindow, format_time
 
 
 class Word(StrEnum):
-    """How a namespace, a ladder, a tier or a shape is judged, best first."""
+    """The verdicts on a namespace, a ladder, a tier or a shape, best first."""
 
     PROVED = "proved"
     ASSUMED = "assumed"

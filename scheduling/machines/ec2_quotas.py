@@ -1,4 +1,4 @@
-"""EC2's quotas of vCPUs: which one machines of a type count against. Beyond it EC2 starts no machine for Karpenter or a node group."""
+"""EC2's vCPU quotas, by machine type. Beyond a quota EC2 starts no machine for Karpenter or a node group."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The fast networks between machines: which machine types have one, and what a stack says about those that it does not set up.
+"""The fast networks between machines: which machine types have one, and the warnings about those that a stack does not set up.
 
-Eight GPUs produce more data in each step than TCP carries, so a job on several nodes mostly waits for its network. A preview
-says so for every pool where that applies.
+Eight GPUs produce more data in each step than TCP transfers, so a job on several nodes mostly waits for its network. A
+preview warns about every such pool.
 """
 
 import re
