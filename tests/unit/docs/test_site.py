@@ -87,7 +87,7 @@ def test_the_readme_takes_a_minute() -> None:
     assert compared == ["SkyPilot", "Karpenter alone", "Kueue", "Determined", "GKE ComputeClasses"], (
         "five others"
     )
-    assert re.findall(r"^\*\*\[?(\w+ \w+)", text.partition("## Three ways in")[2], re.MULTILINE) == [
+    assert re.findall(r"^\*\*\[?(\w+ \w+)", text.partition("## Three ways to start")[2], re.MULTILINE) == [
         "Try it",
         "On your",
         "One part",
