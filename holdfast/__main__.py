@@ -135,7 +135,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
         "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
         "down": _of_stack(
-            "destroy the stack, then end every process of it", "down_stack", arguments=_stack_and_force
+            "destroy the stack, then stop all of its processes", "down_stack", arguments=_stack_and_force
         ),
         "demo": _of_stack(
             "run the spot eviction scenarios on a stack that is up",
@@ -154,7 +154,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "holdfast.infra.template.command",
         ),
         "bootstrap": _of_module(
-            "make the state store and the key that a cloud's stacks need",
+            "create the state store and the key that a cloud's stacks need",
             "holdfast.infra.bootstrap.command",
             after_interrupt=_RESUMES,
         ),
@@ -163,7 +163,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "holdfast.infra.preflight.command",
         ),
         "cost": _of_module(
-            "print what a stack costs an hour, before anything is spent", "holdfast.infra.cost.command"
+            "print the hourly cost of a stack before it exists", "holdfast.infra.cost.command"
         ),
     },
     "Plan a ladder": {
@@ -198,14 +198,13 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "pack": _of_module("build the policy pack as one self-contained folder", "holdfast.policies.bundle"),
         "plugin": _of_module("build the kubectl plugin as one file", "holdfast.plugin.bundle"),
         "release": _of_module(
-            "build all of a release twice, compare the bytes, and write its files",
-            "holdfast.infra.release.build",
+            "build a release twice, compare the bytes, and write its files", "holdfast.infra.release.build"
         ),
         "schemas": _of_module(
             "regenerate the editor schemas of stack files", "holdfast.infra.config.editor_schema"
         ),
         "ci": _of_module(
-            "write what a workflow found about a stack to its pull request or an issue",
+            "publish a workflow's result about a stack to its pull request or an issue",
             "holdfast.infra.ci.command",
         ),
         "tools": _of_module(

@@ -226,7 +226,7 @@ class FallbackController(ComponentResource):
             "PriorityClass",
             {
                 "metadata": {"name": RESERVATION_PRIORITY_CLASS},
-                "description": "Placeholders that hold capacity for a job that is about to move up its ladder.",
+                "description": "Placeholders that reserve capacity for a job that is about to return to a better tier.",
                 "value": RESERVATION_PRIORITY,
                 # Placeholder pods wait for free capacity and preempt nothing.
                 "preemptionPolicy": "Never",

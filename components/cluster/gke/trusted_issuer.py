@@ -99,7 +99,7 @@ class TrustedIssuer(ComponentResource):
             role_id=account.unique_id.apply(lambda number: f"holdfast_{number}"),
             project=args.project,
             title=f"Holdfast: fallback controller of {args.cluster}",
-            description="Reaches the API servers of clusters. What it may do there, RBAC says.",
+            description="Reaches the API servers of clusters; RBAC determines its permissions there.",
             permissions=[*PERMISSIONS],
             opts=inside,
         )
