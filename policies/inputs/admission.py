@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from holdfast.policies.inputs.pool import taint_of
+from holdfast.policies.inputs.pool import PoolLabel, taint_of
 from holdfast.policies.resources import StackResource, Value, at, is_list, items_at, once, text_at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
@@ -45,7 +45,7 @@ def unreadable_tolerations(policy: StackResource) -> Iterator[str]:
 
 
 def tolerations_for(
-    pool: str | Unknown | None, provisioner: Provisioner, resources: Sequence[StackResource]
+    pool: PoolLabel, provisioner: Provisioner, resources: Sequence[StackResource]
 ) -> tuple[AddedToleration, ...] | Unknown:
     """Return the tolerations that the program's admission, and the cloud, add to pods in training namespaces that select a pool."""
     rules = _rules(resources)

@@ -9,6 +9,7 @@ from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.ec2_quotas import beyond_quotas
 from holdfast.policies.inputs.joining import faults_of_class, hindered_machines
+from holdfast.policies.inputs.ladders import ladders_of
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
     class_of,
@@ -22,7 +23,7 @@ from holdfast.policies.inputs.node_classes import (
     short_life,
     without_auto_mode,
 )
-from holdfast.policies.inputs.pool import DeclaredPool, Machines, known_taints, taint_of
+from holdfast.policies.inputs.pool import DeclaredPool, Machines, PoolLabel, known_taints, taint_of
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
     StackResource,
@@ -121,13 +122,11 @@ def karpenter_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, .
     return tuple(
         _pool(node_pool, label, resources)
         for node_pool in node_pools(resources)
-        for label in pool_labels(node_pool)
+        for label in pool_labels(node_pool, resources)
     )
 
 
-def _pool(
-    node_pool: StackResource, label: str | Unknown | None, resources: Sequence[StackResource]
-) -> DeclaredPool:
+def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackResource]) -> DeclaredPool:
     group = text_at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group")
     provisioner, cloud = NODE_CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
     name = name_of(node_pool)
@@ -191,32 +190,27 @@ def name_of(node_pool: StackResource) -> str:
     return declared if isinstance(declared, str) else node_pool.logical_name
 
 
-def pool_labels(node_pool: StackResource) -> Sequence[str | Unknown | None]:
-    """Return the pool labels of its nodes: of several values of a requirement, Karpenter sets the one that pods select."""
-    label = pool_label(node_pool)
+def pool_labels(node_pool: StackResource, resources: Sequence[StackResource]) -> Sequence[PoolLabel]:
+    """Return the pool labels of its nodes: of the values that its requirements allow, Karpenter sets the one that pods select.
+
+    Where they allow any value, or any but some (`Exists`, `NotIn`), these are the ones that the program's ladders name; the set
+    itself if they name none of it.
+    """
     read = _requirements(node_pool, name_of(node_pool))
-    allowed = None if read is UNKNOWN or label is not UNKNOWN else read.allowed.get(POOL)
-    if allowed is None or allowed.is_complement or (read is not UNKNOWN and POOL in read.unknown_keys):
-        return (label,)
-    return sorted(allowed.values) or (label,)
-
-
-def pool_label(node_pool: StackResource) -> str | Unknown | None:
-    """Return the pool label of its nodes: set as a label, or as a requirement with one value; UNKNOWN if it may have several."""
-    label = text_at(node_pool.props, "spec", "template", "metadata", "labels", POOL)
-    if label is not None:
-        return label
-    for requirement in requirements(node_pool):
-        key = at(requirement, "key")
-        values = items_at(requirement, "values")
-        if requirement is UNKNOWN or key is UNKNOWN or (key == POOL and values is UNKNOWN):
-            return UNKNOWN
-        if key == POOL and at(requirement, "operator") == "In" and values is not UNKNOWN and len(values) == 1:
-            only = values[0]
-            return only if only is UNKNOWN or isinstance(only, str) else None
-        if key == POOL and at(requirement, "operator") != "DoesNotExist":
-            return UNKNOWN
-    return None
+    if read is UNKNOWN:
+        written = text_at(node_pool.props, "spec", "template", "metadata", "labels", POOL)
+        return (UNKNOWN if written is None else written,)
+    allowed = read.allowed.get(POOL)
+    if POOL in read.unknown_keys:
+        return (UNKNOWN,)
+    if _UNKNOWN_KEY in read.unknown_keys and (allowed is None or allowed.is_complement):
+        return (UNKNOWN,)
+    if allowed is None:
+        return (None,)
+    named = {pool for ladder in ladders_of(resources) for pool in ladder.pools}
+    return sorted(
+        {each for each in named if each in allowed} if allowed.is_complement else allowed.values
+    ) or (allowed,)
 
 
 def capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.policies.clusters import cluster_of, is_one_cluster, is_same_cluster
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.diversions import diversions
-from holdfast.policies.inputs.karpenter import pool_label
+from holdfast.policies.inputs.karpenter import pool_labels
 from holdfast.policies.inputs.namespace_limits import default_priority
 from holdfast.policies.inputs.obstacles import obstacles
 from holdfast.policies.patches import is_patch
@@ -131,7 +131,7 @@ class LadderPools:
 
     def _patches_of(self, name: str) -> tuple[StackResource, ...]:
         """Return the patches that give a NodePool of another program this label."""
-        return tuple(each for each in self.patches if pool_label(each) in (name, UNKNOWN))
+        return tuple(each for each in self.patches if {*pool_labels(each, self.resources)} & {name, UNKNOWN})
 
     def unseen(self, name: str) -> str:
         """Return why a pool that may exist is not judged."""
@@ -161,11 +161,8 @@ class LadderPools:
 
     def on_demand(self) -> str:
         """Return the on-demand pools as a message lists them."""
-        names = {
-            pool.label
-            for pool in self.of_stack
-            if pool.facts.is_on_demand is True and isinstance(pool.label, str)
-        }
+        others = {pool.label for pool in self.of_stack if pool.facts.is_on_demand is not True}
+        names = {pool.label for pool in self.of_stack if isinstance(pool.label, str)} - others
         return ", ".join(repr(name) for name in sorted(names | self.on_demand_elsewhere)) or "none"
 
     def tiers(self, ladder: DeclaredLadder, now: datetime | None = None) -> tuple[TierFacts, ...]:

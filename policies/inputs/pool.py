@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.policies.clusters import is_cluster
 from holdfast.policies.resources import Value, at
@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.label_values import LabelValues
     from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+
+#: The pool label of a pool's nodes, None without one; the values that Karpenter may set, where no ladder of the program names
+#: one of them.
+PoolLabel: TypeAlias = "str | LabelValues | Unknown | None"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredPool:
     """What a resource declares about a pool.
 
-    `label` is the value of the pool label on its nodes, None if they have none; `profile` is what the resource says of this pool;
+    `label` is the value of the pool label on its nodes; `profile` is what the resource says of this pool;
     `node_pool` the resource's name in the cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them, `no_schedule` how
     it spells that effect. `is_for_jobs` is false for system pools.
     """
@@ -32,7 +37,7 @@ class DeclaredPool:
     resource: StackResource
     profile: Value
     provisioner: Provisioner
-    label: str | Unknown | None
+    label: PoolLabel
     node_pool: str
     title: str
     labels_path: str

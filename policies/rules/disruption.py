@@ -27,7 +27,7 @@ _EXPIRY: Final = "720h"
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
     """Return what may evict training pods: NodePools of ladders, and pods on spot that refuse disruption."""
     training = {name for ladder in ladders_of(resources) for name in ladder.pools}
-    pools = [each for each in node_pools(resources) if {*pool_labels(each)} & training]
+    pools = [each for each in node_pools(resources) if {*pool_labels(each, resources)} & training]
     return tuple(
         Finding(urn=resource.urn, message=message)
         for resource, messages in (

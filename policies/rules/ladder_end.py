@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.policies.inputs import DeclaredPool
 from holdfast.policies.inputs.ladder_pools import LadderPools
 from holdfast.policies.inputs.ladders import (
     DeclaredLadder,
@@ -234,12 +235,21 @@ def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: LadderP
         unshown = [reason for each in not_on_demand for reason in unshown_by_patches(each.resource)]
         later = f"is not shown: {'; '.join(unshown)}" if unshown else KNOWN_LATER
         return Fault(message=f"whether pool {pool!r} of {which} is on-demand {later}", proven=False)
-    kinds = " or ".join(sorted(certain[0].facts.capacity_types)) or "no"
+    made = f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {_kinds_of(certain[0])} nodes"
+    if len(not_on_demand) < len(pools.named(pool)):
+        return Fault(
+            message=f"{made}, so a job that has used up its ladder may get these instead of the on-demand ones of the pool. Let "
+            f"NodePool {certain[0].node_pool!r} make only on-demand nodes, or none with the label {POOL}: {pool}"
+        )
     return Fault(
-        message=f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {kinds} nodes, so a job that "
-        "has used up its ladder has no on-demand capacity to fall back to. Append a tier with an on-demand pool (this "
-        f"program has: {pools.on_demand()}), or set `maxFailures: -1` on this tier if its jobs should stay there indefinitely"
+        message=f"{made}, so a job that has used up its ladder has no on-demand capacity to fall back to. Append a tier with an "
+        f"on-demand pool (this program has: {pools.on_demand()}), or set `maxFailures: -1` on this tier if its jobs should "
+        "stay there indefinitely"
     )
+
+
+def _kinds_of(pool: DeclaredPool) -> str:
+    return " or ".join(sorted(pool.facts.capacity_types)) or "no"
 
 
 def waits_indefinitely(tier: DeclaredTier, pools: LadderPools) -> bool:

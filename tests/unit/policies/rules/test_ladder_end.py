@@ -34,6 +34,13 @@ from tests.support.builders.stack_resources import (
 STAYS_ON_SPOT = {"pool": "a100-spot", "maxFailures": -1.0}
 ON_DEMAND = capacity_requirement("on-demand")
 IN_A_REQUIREMENT = [ON_DEMAND, {"key": POOL, "operator": "In", "values": ["a100"]}]
+
+
+def labelled(operator: str, *values: Value) -> Value:
+    """A requirement on the pool label."""
+    return {"key": POOL, "operator": operator, "values": list(values)}
+
+
 #: The settings of a program that makes all its pools, as in the profile `strict`.
 ALL_HERE = {**PACK_DEFAULTS, MADE_HERE: ["pools"]}
 AS_A_LABEL = {POOL: "a100", CAPACITY_TYPE: "on-demand"}
@@ -48,6 +55,8 @@ AS_A_LABEL = {POOL: "a100", CAPACITY_TYPE: "on-demand"}
         ("a pool of on-demand or reserved nodes", with_pools(node_pool("a100", capacity_requirement("on-demand", "reserved")))),
         ("a pool that excludes spot", with_pools(node_pool("a100", capacity_requirement("spot", operator="NotIn")))),
         ("a pool labelled by a requirement", with_pools(node_pool("a100", *IN_A_REQUIREMENT, labels={}))),
+        ("a pool with any label", with_pools(node_pool("any", ON_DEMAND, labelled("Exists"), labels={}))),
+        ("a pool with any label but another", with_pools(node_pool("any", ON_DEMAND, labelled("NotIn", "h100"), labels={}))),
         ("a capacity type given as a label", with_pools(node_pool("a100", labels=AS_A_LABEL))),
         ("a pool made by two NodePools", with_pools(*(node_pool(name, ON_DEMAND, labels={POOL: "a100"}) for name in ("zone-a", "zone-b")))),
         ("a namespace that is not for training", [namespace(labels={}), *pools()]),
@@ -118,6 +127,10 @@ VIOLATIONS = [
     ("a pool of any capacity type", with_pools(node_pool("a100")), ["makes on-demand or reserved or spot nodes"]),
     ("a pool of no capacity type", with_pools(node_pool("a100", capacity_requirement("on-demand"), capacity_requirement("spot"))), ["makes no nodes"]),
     ("a pool made by two NodePools, one of them spot", with_pools(*pools(), node_pool("cheap", capacity_requirement("spot"), labels={POOL: "a100"})), ["NodePool 'cheap' makes spot nodes"]),
+    ("a pool with any label but the one that jobs select", with_pools(node_pool("any", ON_DEMAND, labelled("NotIn", "a100"), labels={})), ["no NodePool of this program makes"]),
+    ("a pool with a label that is a number", with_pools(node_pool("any", ON_DEMAND, labelled("Gt", "1"), labels={})), ["no NodePool of this program makes"]),
+    ("a spot pool with any label", with_pools(*pools(), node_pool("any", capacity_requirement("spot"), labelled("Exists"), labels={})), ["NodePool 'any' makes spot nodes"]),
+    ("a label that two requirements exclude", with_pools(pools()[0], node_pool("any", ON_DEMAND, labelled("In", "a100"), labelled("NotIn", "a100"), labels={})), ["no NodePool of this program makes"]),
     ("a tier without a pool", with_ladder(A100_SPOT, {}), ["(tier 2 of 2)", "`pool: None`"]),
     ("a tier with an empty pool", with_ladder({"pool": ""}), ["`pool: ''`"]),
     ("a tier that is no object", with_ladder(A100_SPOT, "a100"), ["is not an object"]),

@@ -191,10 +191,18 @@ def _one_zone(program: Program, message: str) -> None:
     put_at(of(program, ":AgentPool", "pool-on-demand").props, "availabilityZones", ["1"])
 
 
+def _only_on_demand(program: Program, message: str) -> None:
+    found = re.search(r"Let NodePool '([^']+)' make only", message)
+    assert found, f"the message names the NodePool: {message}"
+    required = cast("Fields", one_of(CAPACITY_TYPE, "on-demand"))
+    requirements_of(of(program, ":NodePool", found[1])).append(required)
+
+
 #: By a part of the message's fix, in the order in which they are looked for.
 FIXES: Fixes = {
     "Add it under `": _label_pool,
     "Append a tier with an on-demand pool": _append_tier,
+    "make only on-demand nodes": _only_on_demand,
     "Name an on-demand pool that exists": _name_existing_pool,
     "Add one whose last tier names an on-demand pool": _add_ladder,
     "Set procurementTimeout": _set_timeout,
