@@ -48,8 +48,6 @@ _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
 )
 _COMPLETE: Final = "Complete"
-#: The name of the template of a RayJob's submitter.
-SUBMITTER: Final = "submitter"
 #: The submitter of a RayJob without a template for it (KubeRay v1.6.2, ray-operator/controllers/ray/common/job.go).
 _SUBMITTER_POD: Final[Value] = {
     "spec": {
@@ -348,7 +346,7 @@ def _beside_workers(props: Value, head: Value) -> Iterator[PodTemplate]:
     yield _template("head", 1, head, {})
     if at(props, "spec", "submissionMode") in (None, "K8sJobMode"):
         own = at(props, "spec", "submitterPodTemplate")
-        yield _template(SUBMITTER, 1, _SUBMITTER_POD if own is None else own, {})
+        yield replace(_template("submitter", 1, _SUBMITTER_POD if own is None else own, {}), child_jobs=1)
 
 
 def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:

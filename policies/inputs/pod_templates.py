@@ -107,7 +107,7 @@ class PodTemplate:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
     after: frozenset[str] = frozenset()
-    child_jobs: int | Unknown = 1
+    child_jobs: int | Unknown = 0
     zones: frozenset[str] | None = None
     value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()

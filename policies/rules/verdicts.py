@@ -107,7 +107,7 @@ _MODELED: Final = {Provisioner.GKE: "GKE's cluster autoscaler", Provisioner.AKS:
 
 
 #: Rules that are not about a walk down a ladder, but whose violations keep jobs from falling back.
-_OTHERS: Final = {"quota": quotas.RULE, "accelerators": accelerators.RULE, "autoscaling": aks_scaling.RULE}
+_OTHERS: Final = {"accelerators": accelerators.RULE, "autoscaling": aks_scaling.RULE}
 
 
 def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[NamespaceVerdict, ...]:
@@ -119,9 +119,16 @@ def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[Na
         if finding.proven
     ]
     others += [
-        (finding.urn, Verdict(about="quota", word=Word.NOT_JUDGED, reason=finding.message.rstrip(".")))
-        for finding in quotas.RULE.find(resources, settings)
-        if quotas.MAY_LACK in finding.message
+        (
+            problem.urn,
+            Verdict(
+                about="quota",
+                word=Word.BROKEN if problem.strands is True else Word.NOT_JUDGED,
+                reason=problem.message.rstrip("."),
+            ),
+        )
+        for problem in quotas.limit_problems(resources)
+        if problem.strands is not False
     ]
     return tuple(
         NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings, others)))

@@ -72,8 +72,6 @@ def test_own_stacks_have_quotas_and_without_or_below_the_gang_each_namespace_is_
         {"requests.nvidia.com/gpu": "32"},
         {"requests.cpu": "192", "requests.memory": "2Ti"},
         {"requests.nvidia.com/gpu": 32.0},
-        {"pods": UNKNOWN},
-        UNKNOWN,
     ],
 )
 def test_quota_with_room_for_the_gang_passes(hard: Value) -> None:
@@ -96,11 +94,34 @@ def test_quota_too_small_for_the_gang_is_reported_with_its_key(hard: Value, name
     assert named in message, "the key and value"
 
 
-def test_quota_for_other_resources_is_not_effective_and_a_scoped_one_is_not_compared() -> None:
+def test_quota_for_other_resources_is_not_effective() -> None:
     (message,) = messages(namespace(), quota({"configmaps": "10"}))
     assert "limits neither GPUs nor CPUs nor pods" in message, "one job may still use everything"
-    scoped = quota({"pods": "1"}, scopes=["Terminating"])
-    assert messages(namespace(), shaped(FINETUNE), scoped) == [], "the scope may not cover the gang's pods"
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        quota(UNKNOWN),
+        quota({"pods": UNKNOWN}),
+        quota({"requests.cpu": UNKNOWN, "pods": "100"}),
+        quota({"pods": "3"}, inside=UNKNOWN),
+        quota({"pods": "3"}, scopes=UNKNOWN),
+        quota({"pods": "3"}, scopes=["Terminating"]),
+    ],
+    ids=["limits", "pods", "CPUs", "namespace", "scopes", "pods with a deadline"],
+)
+def test_quota_that_is_not_known_yet_leaves_the_gang_not_judged(limit: StackResource) -> None:
+    stack = [namespace(), shaped(FINETUNE), limit]
+    found = quotas.find(stack, {})
+    assert [each.proven for each in found] == [False], f"it may have room, or not: {found}"
+    (verdict,) = verdicts(stack, PACK_DEFAULTS)
+    assert "quota: not judged" in str(verdict), "the gang is not proved"
+
+
+def test_unknown_quota_of_what_the_gang_does_not_use_says_nothing() -> None:
+    limit = quota({"pods": "4", "configmaps": UNKNOWN})
+    assert messages(namespace(), shaped(FINETUNE), limit) == [], "the gang makes none"
 
 
 @pytest.mark.parametrize("inside", [UNKNOWN, "elsewhere"])
@@ -216,6 +237,14 @@ def test_quota_counts_the_head_and_the_submitter_of_a_rayjob(
 ) -> None:
     found = [message for message, proven in said(ray(**spec), hard) if proven]
     assert bool(found) is not has_room, f"without them the job does not begin: {found}"
+
+
+@pytest.mark.parametrize("name", ["head", "submitter"])
+def test_quota_counts_a_group_of_workers_with_the_name_of_another_template(name: str) -> None:
+    workers = {**worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]}), name), "replicas": 2, "maxReplicas": 2}  # fmt: skip
+    job = ray(rayClusterSpec={"headGroupSpec": {"template": pod_template(spec={"containers": [requesting(cpu="1")]})}, "workerGroupSpecs": [workers]})  # fmt: skip
+    assert any(proven for _, proven in said(job, {"pods": "3"})), "two workers, the head and the submitter"
+    assert not said(job, {"pods": "4", "count/jobs.batch": "1"}), "they have room, and one Job is made"
 
 
 def test_quota_counts_a_head_that_admission_takes_off_spot() -> None:
