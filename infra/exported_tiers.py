@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
+from holdfast.components.operators.device_plugins import registries_of
 from holdfast.infra.reachability import shapes_of
 from holdfast.scheduling.json import mapping, sequence
 from holdfast.scheduling.reachability import messages
@@ -100,7 +101,7 @@ def exported_fields(found: Json, *, namespace: str, pool: str, region: str) -> J
             **({} if ladder is None else {"ladder": [*sequence(ladder)]}),
             **({} if uri is None else {"checkpoints": uri}),
             **({"reachesCheckpoints": not isolated or there == region} if network else {}),
-            **({"registry": f".dkr.ecr.{there}.amazonaws.com"} if isolated else {}),
+            **({"registry": registries_of(str(there))} if isolated else {}),
         },
         **({"facts": facts} if facts else {}),
     }

@@ -42,8 +42,13 @@ _ACCOUNTS: Final[Mapping[str, str]] = {
 
 def eks_registry(region: str) -> str:
     """Return EKS's image registry of a region, the only one that an isolated VPC reaches."""
+    return f"{_ACCOUNTS.get(region, _ACCOUNT)}{registries_of(region)}"
+
+
+def registries_of(region: str) -> str:
+    """Return the end of the hosts of a region's ECR registries, which follows their account."""
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"{_ACCOUNTS.get(region, _ACCOUNT)}.dkr.ecr.{region}.{suffix}"
+    return f".dkr.ecr.{region}.{suffix}"
 
 
 # The plugin runs on every node with its hardware, because a node without it offers no devices.

@@ -58,9 +58,12 @@ VOLUMES_NOT_KNOWN: Final = (
 NO_TIMEOUT_FIX: Final = f"{SET_TIMEOUT_FIX}."
 
 
-#: Registries of one account or project: nodes of another one, and of another region's network, may not pull from them.
+#: Registries of one account or project: nodes of another one, and of another region's network, may not pull from them. Those of
+#: ECR have a name of each partition of AWS, and another one for IPv6 (matchImages of Bottlerocket's ecr-credential-provider).
 _OF_ONE_ACCOUNT: Final = re.compile(
-    r"[0-9]{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?"
+    r"[0-9]{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\."
+    r"(amazonaws\.com(\.cn)?|amazonaws\.eu|s?c2s\.(ic|sgov)\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)"
+    r"|[0-9]{12}\.dkr-ecr(-fips)?\.[a-z0-9-]+\.on\.(aws|amazonwebservices\.com\.cn)"
     r"|[a-z0-9-]+-docker\.pkg\.dev|((us|eu|asia)\.)?gcr\.io|[a-z0-9-]+\.azurecr\.(io|cn|us)"
 )
 

@@ -67,13 +67,20 @@ def test_what_is_wrong_or_not_known_of_a_tier_elsewhere_is_said(outputs: Json, p
     assert f"tier 2 → pool us-east-2/{pool}" in found, "the tier is named as the status of jobs names it"
 
 
-def test_isolated_network_leads_to_buckets_and_registries_of_its_own_region() -> None:
-    isolated: Json = {**THERE, "network": {"region": "us-east-1", "isolated": True}}
-    assert not warnings(isolated), "another cluster in the region of the bucket"
-    fields = exported_fields(isolated, namespace="vision", pool="a100", region="us-east-1")
-    assert mapping(fields["exported"])["registry"] == ".dkr.ecr.us-east-1.amazonaws.com", (
-        "its endpoints lead to the registries of its region alone"
-    )
+@pytest.mark.parametrize(
+    ("region", "registry"),
+    [
+        ("us-east-1", ".dkr.ecr.us-east-1.amazonaws.com"),
+        ("cn-north-1", ".dkr.ecr.cn-north-1.amazonaws.com.cn"),
+    ],
+)
+def test_isolated_network_leads_to_buckets_and_registries_of_its_own_region(
+    region: str, registry: str
+) -> None:
+    isolated: Json = {**THERE, "network": {"region": region, "isolated": True}}
+    fields = mapping(exported_fields(isolated, namespace="vision", pool="a100", region=region)["exported"])
+    assert fields["reachesCheckpoints"] is True, "another cluster in the region of the bucket"
+    assert fields["registry"] == registry, "its endpoints lead to the registries of its region alone"
 
 
 def test_pool_that_is_too_small_there_is_said_with_the_check() -> None:

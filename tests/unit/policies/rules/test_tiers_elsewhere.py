@@ -162,6 +162,18 @@ def with_job(pod: Mapping[str, Value], *tiers: Value) -> list[StackResource]:
     return [made if each.type.endswith(":FallbackPolicy") else each for each in job_program(job)]
 
 
+#: As the credential provider of EKS's nodes knows them.
+ECR_HOSTS: Final = (
+    "dkr.ecr.cn-north-1.amazonaws.com.cn",
+    "dkr.ecr-fips.us-east-2.amazonaws.com",
+    "dkr-ecr.us-east-2.on.aws",
+    "dkr-ecr-fips.us-east-2.on.aws",
+    "dkr-ecr.cn-north-1.on.amazonwebservices.com.cn",
+    "dkr.ecr.eusc-de-east-1.amazonaws.eu",
+    "dkr.ecr.us-iso-east-1.c2s.ic.gov",
+)
+
+
 def pod_with(image: str, *volumes: Value) -> Mapping[str, Value]:
     return {"containers": [{**requesting(cpu="3", memory="8Gi"), "image": image}], "volumes": list(volumes)}
 
@@ -174,6 +186,10 @@ def pod_with(image: str, *volumes: Value) -> Mapping[str, Value]:
         (
             pod_with(f"123456789012{ECR}/train:1"),
             f"may pull 123456789012{ECR}/train:1, from a registry of one account",
+        ),
+        *(
+            (pod_with(f"123456789012.{host}/train:1"), f"may pull 123456789012.{host}/train:1")
+            for host in ECR_HOSTS
         ),
         (pod_with("europe-docker.pkg.dev/lab/images/train:1"), "may pull europe-docker.pkg.dev/lab/images/train:1"),
         (pod_with("lab.azurecr.io/train:1"), "may pull lab.azurecr.io/train:1"),
