@@ -118,7 +118,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
                 *closed_on_ec2(subnets, resources),
                 *_unsold(machines, subnets),
                 *_from_zero(group, resources),
-                *beyond_quotas(machines.capacities, kinds, limits, resources),
+                *beyond_quotas(machines.capacities, kinds, limits, group, resources),
                 *missing_rights(role_of_group(group, resources), resources),
             ),
             unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),

@@ -170,7 +170,11 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             unmodeled=(
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
-                *(beyond_quotas(machines.capacities, kinds, limits, resources) if cloud == "aws" else ()),
+                *(
+                    beyond_quotas(machines.capacities, kinds, limits, node_pool, resources)
+                    if cloud == "aws"
+                    else ()
+                ),
                 *open_settings(node_pool, node_class, zones, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
                 *_unknown_zones(read, cloud),
