@@ -4,7 +4,7 @@ Each check passes, fails, or is undetermined while a value is unknown. `walk` ap
 checks run, because one that fails stays failed whatever an undetermined one turns out to be.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -316,8 +316,15 @@ def placement(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 def priority(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool makes nodes for pods of this priority."""
     least = pool.least_priority
-    if least is not None and shape.priority is not None and shape.priority < least:
+    if least is None or shape.priority is None or shape.priority >= least:
+        return
+    if shape.is_declared:
         yield Failed.by("priority", messages.EXPENDABLE, least=least, priority=shape.priority)
+    else:
+        yield Undetermined(
+            check="priority",
+            reason=f"whether its jobs name a PriorityClass of {least} or more is not known, and by default they have {shape.priority}",
+        )
 
 
 def standing(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
@@ -357,15 +364,21 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def check_pool(shape: Shape, pool: PoolFacts) -> tuple[CheckResult, ...]:
-    """Every check that fails or is undetermined for this shape on this pool; empty if the pods can run there.
+    """Every check that fails or is undetermined for this shape on this pool; empty if the pods can run there."""
 
-    What a shape requests that is not declared is a guess: only a check that fails for any pod fails for it.
-    """
-    found = tuple(result for check in CHECKS for result in check(shape, pool))
+    def check_all(each: Shape) -> Iterator[CheckResult]:
+        return (result for check in CHECKS for result in check(each, pool))
+
+    return without_guesses(shape, check_all)
+
+
+def without_guesses(shape: Shape, check: Callable[[Shape], Iterable[CheckResult]]) -> tuple[CheckResult, ...]:
+    """What a check finds for a shape; of one that is not declared, it fails only where it fails for any pod."""
+    found = tuple(check(shape))
     if shape.is_declared or not any(isinstance(each, Failed) for each in found):
         return found
     least = replace(shape, requests=Resources(cpu_millis=1, memory_mib=1), is_declared=True)
-    certain = {each.check for each in check_pool(least, pool) if isinstance(each, Failed)}
+    certain = {each.check for each in check(least) if isinstance(each, Failed)}
     return tuple(each if each.check in certain else _guessed(each) for each in found)
 
 

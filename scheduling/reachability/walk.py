@@ -18,6 +18,7 @@ from holdfast.scheduling.reachability.checks import (
     check_last_tier,
     check_pool,
     gang_results,
+    without_guesses,
 )
 from holdfast.scheduling.reachability.elsewhere import check_elsewhere
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
@@ -261,14 +262,19 @@ def _together(
     shape: Shape, usable: Sequence[tuple[PoolFacts, tuple[CheckResult, ...]]], best: tuple[CheckResult, ...]
 ) -> tuple[CheckResult, ...]:
     """The results for a gang that is spread over several node pools, each of which takes some of its pods."""
-    rooms = [(room_for(shape, pool), not results) for pool, results in usable]
-    certain, possible = NO_ROOM, NO_ROOM
-    for room, is_certain in rooms:
-        least = PodCapacity(guaranteed=0, at_most=None) if room is UNKNOWN else room
-        possible += least
-        certain += least if is_certain else NO_ROOM
-    capacity = PodCapacity(guaranteed=certain.guaranteed, at_most=possible.at_most)
-    found = tuple(gang_results(shape, [pool for pool, _ in usable], capacity))
+    pools = [pool for pool, _ in usable]
+
+    def check_room(each: Shape) -> Iterator[CheckResult]:
+        certain, possible = NO_ROOM, NO_ROOM
+        for pool, results in usable:
+            room = room_for(each, pool)
+            least = PodCapacity(guaranteed=0, at_most=None) if room is UNKNOWN else room
+            possible += least
+            certain += NO_ROOM if results else least
+        capacity = PodCapacity(guaranteed=certain.guaranteed, at_most=possible.at_most)
+        return gang_results(each, pools, capacity)
+
+    found = without_guesses(shape, check_room)
     if found or not shape.same_placement:
         return found if _count_failed(best) else found and best
     return (

@@ -9,10 +9,10 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ZONE
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
-from holdfast.scheduling.reachability.shape import Placement
+from holdfast.scheduling.reachability.shape import Placement, Resources
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
 from holdfast.scheduling.taints import SPOT, Taint
-from tests.support.builders.reachability import ladder, on_demand, shape, spot, tier
+from tests.support.builders.reachability import P4D, ladder, on_demand, shape, spot, tier
 from tests.support.fakes.job_market import MarketTier, end_of
 from tests.support.soak import sized
 
@@ -258,3 +258,26 @@ def test_gang_of_one_zone_over_several_pools_is_undetermined():
     last = tier(2, on_demand(limits=EIGHT), on_demand(limits=EIGHT), max_failures=None, has_timeout=False)
     found = walk(shape(pods=16, same_placement=Placement.ZONE), [tier(1, spot()), last])
     assert found.outcome is Outcome.UNDETERMINED, "the nodes of two pools may be in different zones"
+
+
+SMALL = replace(P4D, name="p3.2xlarge", capacity=Resources(cpu_millis=8000, memory_mib=61 * 1024, gpus=1), allocatable=Resources(cpu_millis=7900, memory_mib=58 * 1024, gpus=1))  # fmt: skip
+FOUR_GPUS = on_demand(machines=(P4D, SMALL), limits=Limits(gpus=4))
+WITHOUT_NODES = on_demand(limits=Limits(nodes=0))
+LEAST = on_demand(least_priority=-10)
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ([FOUR_GPUS], Outcome.UNDETERMINED),
+        ([FOUR_GPUS, FOUR_GPUS], Outcome.UNDETERMINED),
+        ([WITHOUT_NODES, WITHOUT_NODES], Outcome.FALLS_OFF),
+        ([LEAST], Outcome.UNDETERMINED),
+        ([on_demand(), on_demand()], Outcome.ARRIVES),
+    ],
+    ids=["one pool", "two pools", "two pools without nodes", "priority by default", "two pools with room"],
+)
+def test_shape_that_is_a_guess_falls_off_only_where_any_job_does(last: list[PoolFacts], outcome: Outcome):
+    guess = shape(pods=1, is_declared=False, priority=-20)
+    end = tier(2, *last, max_failures=None, has_timeout=False)
+    assert walk(guess, [tier(1, spot()), end]).outcome is outcome, "its jobs may request less, or a class"
