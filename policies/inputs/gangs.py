@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.policies.inputs.jobs import DeclaredJob, JobKind, jobs_on
@@ -13,9 +13,10 @@ from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.resources import StackResource, Value, at, count, items_at, known_items, memory_mib
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE
-from holdfast.scheduling.reachability.shape import Shape, run_at_once
+from holdfast.scheduling.reachability.shape import Resources, Shape, run_at_once, widest
 
 REQUESTS: Final = "requests."
+LIMITS: Final = "limits."
 _OBJECTS: Final = "count/"
 _JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
 _RAY_JOBS: Final = "rayjobs.ray.io"
@@ -27,18 +28,25 @@ STORAGE: Final = "storage"
 
 @dataclass(frozen=True, kw_only=True)
 class GangPart:
-    """Pods of one shape of a gang; `priority` and `has_deadline` are None where they are not declared, as for shapes."""
+    """Pods of one shape of a gang; `priority`, `has_deadline` and `limits` are None where they are not declared, as for shapes."""
 
     shape: Shape
+    limits: Resources | None = None
     priority: str | None = None
     has_deadline: bool | None = None
+
+    def counted_as(self, key: str) -> Shape:
+        """Its shape, with its limits for a resource of a quota that counts these: none is below the request."""
+        if self.limits is None or not key.startswith(LIMITS):
+            return self.shape
+        return replace(self.shape, requests=widest([self.shape.requests, self.limits]))
 
 
 def used_by(shape: Shape, key: str) -> int | None:
     """Return how much of a resource of a quota the pods of a shape use; None if that is not known."""
     if key == "pods":
         return shape.pods
-    name, asked = key.removeprefix(REQUESTS), shape.requests.times(shape.pods)
+    name, asked = key.removeprefix(REQUESTS).removeprefix(LIMITS), shape.requests.times(shape.pods)
     known = {
         "cpu": asked.cpu_millis,
         "memory": asked.memory_mib,
@@ -78,7 +86,7 @@ class Gang:
         if counted not in ("pods", key):
             return None
         covered = [
-            (each.shape, quota.covers(priority=each.priority, has_deadline=each.has_deadline))
+            (each.counted_as(key), quota.covers(priority=each.priority, has_deadline=each.has_deadline))
             for each in self.parts
         ]
         certain = [shape for shape, is_covered in covered if is_covered is True]
@@ -118,7 +126,12 @@ def gangs_of(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iter
 def _of_job(job: DeclaredJob, templates: Sequence[PodTemplate]) -> Gang:
     """Return what is counted of a job with all its templates; of those that are not known yet, nothing is."""
     parts = [
-        GangPart(shape=shape, priority=priority_of(each), has_deadline=has_deadline_of(each))
+        GangPart(
+            shape=shape,
+            limits=None if each.limits is UNKNOWN else each.limits,
+            priority=priority_of(each),
+            has_deadline=has_deadline_of(each),
+        )
         for each in templates
         if isinstance(shape := each.shape, Shape)
     ]

@@ -248,9 +248,9 @@ def _admitted(
 ) -> PodTemplate:
     """Return a template as its pods are in the cluster: with the defaults of LimitRanges, and the zones of their volumes."""
     ranges = limit_ranges_near(job, namespace, resources)
-    defaults = {
-        key: value for each in ranges if each.kind == "Container" for key, value in each.requests.items()
-    }
+    of_containers = [each for each in ranges if each.kind == "Container"]
+    defaults = {key: value for each in of_containers for key, value in each.requests.items()}
+    default_limits = {key: value for each in of_containers for key, value in each.limits.items()}
     named, spec = template.priority, at(template.template, "spec")
     classes = priority_classes(resources)
     is_known = named is None or named in classes
@@ -262,6 +262,7 @@ def _admitted(
         template,
         template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
         defaults=defaults,
+        default_limits=default_limits,
         zones=volumes.zones,
         value_of_priority=classes.get(named) if isinstance(named, str) else by_default,
         unmodeled=(

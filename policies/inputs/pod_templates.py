@@ -19,7 +19,7 @@ from holdfast.policies.resources import (
     text_at,
     whole_number,
 )
-from holdfast.scheduling.json import UNKNOWN, JsonValue, Unknown, mapping
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, Unknown, mapping, sequence
 from holdfast.scheduling.labels import (
     AKS_PRIORITY,
     AKS_SCALE_SET_PRIORITY,
@@ -97,7 +97,8 @@ class PodTemplate:
 
     `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
     those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the
-    number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers. `added` are small
+    number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers, `default_limits` the
+    limits. `added` are small
     containers that the job's operator adds: their names, requests and limits.
     """
 
@@ -112,6 +113,7 @@ class PodTemplate:
     value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     defaults: Mapping[str, Value] | None = None
+    default_limits: Mapping[str, Value] | None = None
     added: tuple[tuple[str, Value, Value], ...] = ()
 
     @property
@@ -150,6 +152,19 @@ class PodTemplate:
         if spec is UNKNOWN or defaults is UNKNOWN:
             return UNKNOWN
         return resources_of(effective_requests(spec, mapping(defaults)))
+
+    @property
+    def limits(self) -> Resources | Unknown:
+        """The limits of one pod, as a quota counts them without the overhead of its runtime."""
+        spec = _requesting_parts(at(self.template, "spec"))
+        defaults = _known(self.default_limits or {})
+        if spec is UNKNOWN or defaults is UNKNOWN:
+            return UNKNOWN
+        limits: dict[str, JsonValue] = {
+            kind: [_with_limits(mapping(each)) for each in sequence(spec.get(kind))]
+            for kind in ("containers", "initContainers")
+        }
+        return resources_of(effective_requests({**_with_limits(spec), **limits}, mapping(defaults)))
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -283,6 +298,12 @@ def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:
         parts[name] = UNKNOWN if listed is UNKNOWN else [container(each) for each in listed]
     known = _known(parts)
     return UNKNOWN if known is UNKNOWN else mapping(known)
+
+
+def _with_limits(holder: Json) -> Json:
+    """Return a container, or a pod, that requests what it has as limits."""
+    limits = mapping(holder.get("resources")).get("limits")
+    return {"resources": {"requests": limits}, "restartPolicy": holder.get("restartPolicy")}
 
 
 def _known(value: Value) -> JsonValue | Unknown:

@@ -11,6 +11,7 @@ from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.gangs import (
+    LIMITS,
     REQUESTS,
     STORAGE,
     Gang,
@@ -167,8 +168,8 @@ def _without_required(
     key: str, templates: Sequence[PodTemplate], ranges: Sequence[LimitRange]
 ) -> Iterator[str]:
     """Yield the containers without an amount of a resource that a quota counts."""
-    of_limits = key.startswith("limits.")
-    name = key.removeprefix("limits.").removeprefix(REQUESTS)
+    of_limits = key.startswith(LIMITS)
+    name = key.removeprefix(LIMITS).removeprefix(REQUESTS)
     defaults = [each for each in ranges if each.kind == "Container"]
     if name not in _REQUIRED or any(
         name in (each.limits if of_limits else each.requests) for each in defaults
@@ -245,7 +246,7 @@ def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
 
 def _amount(key: str, given: Value) -> int | Unknown | None:
     """Return an amount in the unit in which `Resources` has this resource."""
-    name = key.removeprefix(REQUESTS)
+    name = key.removeprefix(REQUESTS).removeprefix(LIMITS)
     if name == "cpu":
         return cpu_millis(given)
     return memory_mib(given) if name in ("memory", STORAGE) or is_in_bytes(name) else count(given)

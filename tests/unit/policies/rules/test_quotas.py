@@ -172,6 +172,31 @@ def test_quota_that_never_admits_a_job_of_the_program_is_named(hard: Value, name
     assert all(TITLE in each and named in each for each in found), "the job and the resource are named"
 
 
+LIMITED: Json = {"containers": [{**requesting(cpu="2", memory="4Gi"), "resources": {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"cpu": "8", "memory": "16Gi"}}}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("hard", "named"),
+    [
+        ({"limits.cpu": "32", "limits.memory": "64Gi"}, ""),
+        ({"limits.cpu": "31"}, "`limits.cpu: 31`"),
+        ({"limits.memory": "63Gi"}, "`limits.memory: 63Gi`"),
+    ],
+)
+def test_quota_of_limits_counts_those_of_the_containers(hard: Value, named: str) -> None:
+    found = on_jobs(quota(hard), **LIMITED)
+    assert bool(found) is bool(named), f"four pods may use 8 CPUs and 16 GiB each: {found}"
+    assert all(TITLE in each and named in each for each in found), "the job and the resource are named"
+
+
+def test_quota_of_limits_counts_what_a_limit_range_adds_and_what_shapes_request() -> None:
+    defaults = limit_range(type="Container", default={"cpu": "8"})
+    assert on_jobs(quota({"limits.cpu": "31"}), defaults), "each container gets 8 CPUs as its limit"
+    assert not on_jobs(quota({"limits.cpu": "32"}), defaults), "four times 8 CPUs"
+    (message,) = messages(namespace(), shaped(FINETUNE), quota({"pods": "4", "limits.cpu": "191"}))
+    assert "`limits.cpu: 191`" in message, "no limit is below the request"
+
+
 def sized(name: str, pods: int, pool: str = "", **item: JsonValue) -> Json:
     """A replicated job whose pods have one CPU and select a pool, or nothing."""
     template = pod_template({POOL: pool} if pool else None, spec={"containers": [requesting(cpu="1")]})

@@ -47,6 +47,14 @@ GENERAL = node_pool(
     labels={},
     limits={"cpu": "1000"},
 )
+ON_BOTH: Value = {
+    "name": "both",
+    "pods": 1,
+    "cpu": "2",
+    "memory": "8Gi",
+    "gpus": 1,
+    "architectures": ["amd64", "arm64"],
+}
 GPU_TAINT: Value = {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 WIDE: Value = {"name": "wide", "pods": 16, "cpu": "40", "memory": "64Gi", "gpus": 4}
 FABRIC: Value = {"name": "fabric", "pods": 2, "cpu": "90", "memory": "512Gi", "gpus": 8, "efa": 32}
@@ -135,6 +143,8 @@ STRANGERS = (
     Stranger(name="another accelerator for a shape that names none", reading="The shape runs on any GPU, and both pools have room for it.", word=Word.PROVED, resources=[*training(), *A10G_BELOW_A100]),
     Stranger(name="CPU jobs on spot machines with GPUs", reading="The shape requests no GPU.", word=Word.PROVED, resources=[*training(shapes=[{"name": "cpu", "pods": 1, "cpu": "2", "memory": "8Gi"}]), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "m7i.4xlarge"), kinds=["on-demand"])]),
     Stranger(name="a NodePool for several pools", reading="Karpenter sets the value of the label that pods select.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("lasting", G5, one_of(POOL, "on-demand", "other"), kinds=["on-demand"], labels={})]),
+    Stranger(name="Arm machines below others", reading="Nothing says that the images run on both.", word=Word.ASSUMED, resources=[*training(), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5g.4xlarge"), kinds=["on-demand"])]),
+    Stranger(name="Arm machines below others, for images of both", reading="The shape says that the images run on both.", word=Word.PROVED, resources=[*training(shapes=[ON_BOTH]), SPOT, node_pool("on-demand", one_of("node.kubernetes.io/instance-type", "g5g.4xlarge"), kinds=["on-demand"])]),
     Stranger(name="a NodePool for any pool", reading="Its nodes get the label that pods select, whichever it is.", word=Word.PROVED, resources=[*training(), SPOT, node_pool("lasting", G5, {"key": POOL, "operator": "Exists"}, kinds=["on-demand"], labels={})]),
     Stranger(name="a NodePool for any pool, spot included", reading="Karpenter may buy spot from it for the last tier, too.", word=Word.BROKEN, resources=[*training(), SPOT, ON_DEMAND, node_pool("any", G5, {"key": POOL, "operator": "NotIn", "values": ["spot"]}, labels={})], stops=frozenset({END})),
     Stranger(name="fabric adapters on plain NodePools", reading="Karpenter attaches them; whether EFA's device plugin runs is not shown here.", word=Word.NOT_JUDGED, resources=[*training(shapes=[ON_A100S]), *A100S]),
