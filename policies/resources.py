@@ -22,7 +22,9 @@ Given = ParamSpec("Given")
 
 _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|k|[MGTP]|[KMGTP]i)?")
 _MIB: Final = 1024**2
-_MAKES_OBJECTS: Final = re.compile(r"kubernetes:(yaml(/v2)?:Config(File|Group)|kustomize(/v2)?:Directory)")
+_MAKES_OBJECTS: Final = re.compile(
+    r"kubernetes:(yaml(/v2)?:Config(File|Group)|kustomize(/v2)?:Directory|helm\.sh/v[34]:Chart)"
+)
 _KUBERNETES: Final = "pulumi:providers:kubernetes"
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
@@ -143,7 +145,7 @@ def by_urn(resources: Sequence[StackResource]) -> Mapping[str, StackResource]:
 def unshown_components(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     """Return the components whose objects this preview does not show.
 
-    The engine does not construct a ConfigGroup, ConfigFile or Directory while the configuration of its provider is unknown.
+    The engine does not construct a ConfigGroup, ConfigFile, Directory or Chart while the configuration of its provider is unknown.
     """
     unknown = (UNKNOWN in each.props.values() for each in resources if each.type == _KUBERNETES)
     if not any(unknown):

@@ -82,7 +82,13 @@ def job_verdicts(
             continue
         followers = job.followers(names) if names else ()
         if not followers:
-            yield from _not_on_ladder(job, pools)
+            is_rejected = (
+                job.kind != JobKind.JOB and job.label == FOLLOWS_VALUE and names and not job.is_queued
+            )
+            rejected = messages.NOTHING_FOLLOWS.sentence.format(pools=", ".join(names))
+            yield from (
+                (JobVerdict(job=job, broken=(rejected,)),) if is_rejected else _not_on_ladder(job, pools)
+            )
             continue
         if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
@@ -179,8 +185,11 @@ def _not_on_ladder(job: DeclaredJob, pools: LadderPools) -> Iterator[JobVerdict]
         return
     for each in job.templates:
         placed = each.written
-        # Who selects a pool of another ladder, or of none, means it.
-        if placed is UNKNOWN or POOL in placed.selector or not (placed.selector or placed.affinity):
+        if placed is UNKNOWN or not (placed.selector or placed.affinity):
+            continue
+        selected = placed.selector.get(POOL)
+        # A pool of another ladder, or of none, is selected on purpose.
+        if selected is not None and (pools.named(selected) or selected in pools.on_demand_elsewhere):
             continue
         taking = [pool.facts for pool in pools.of_stack if _may_take(placed, pool.facts)]
         labels = ", ".join(sorted({*placed.selector, *(one.key for term in placed.affinity for one in term)}))

@@ -84,18 +84,21 @@ KUBERNETES = "pulumi:providers:kubernetes"
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_objects_that_the_engine_does_not_construct_yet_are_not_judged(variant: str) -> None:
+@pytest.mark.parametrize("component", [CONFIG_GROUP, "kubernetes:helm.sh/v4:Chart"])
+def test_objects_that_the_engine_does_not_construct_yet_are_not_judged(component: str, variant: str) -> None:
     recorded = deepcopy(recording("yaml", variant))
     resources = cast("list[dict[str, object]]", cast("Json", recorded["stack"])["resources"])
     (group,) = [each["urn"] for each in resources if each["type"] == CONFIG_GROUP]
     # The engine registers the component itself, without its objects, and the kubeconfig has no value.
     kept = [each for each in resources if each.get("parent") != group]
     for each in kept:
+        if each["type"] == CONFIG_GROUP:
+            each["type"] = component
         if each["type"] == KUBERNETES:
             each["properties"] = {"kubeconfig": UNKNOWN_STRING_VALUE}
     found = report_on(cast("Json", {"registered": [], "stack": {"resources": kept}}))
     stopping = [message for _, level, message in found if level == analyzer_pb2.MANDATORY]
-    assert stopping == [], "the ladder may be in the ConfigGroup"
+    assert stopping == [], "the ladder may be among its objects"
     said = [message for name, _, message in found if name == "training-verdicts"]
     assert any("namespace 'vision': not judged" in each for each in said), f"no tick without a proof: {said}"
     assert any("does not show the objects of 'objects'" in each for each in said), f"and the reason: {said}"

@@ -193,26 +193,35 @@ def test_job_starts_on_the_tier_that_it_selects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "selector"),
-    [({"labels": {FOLLOWS: "false"}}, "cpu-spot"), ({"namespace": "other"}, "cpu-spot"), ({}, "elsewhere")],
-    ids=["stays", "another namespace", "another pool"],
+    "metadata", [{"labels": {FOLLOWS: "false"}}, {"namespace": "other"}], ids=["stays", "another namespace"]
 )
-def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json], selector: str) -> None:
+def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json]) -> None:
     huge: Json = {"containers": [requesting(cpu="64")]}
-    assert word(declared_jobset(huge, selector=selector, metadata=metadata)) is None, (
-        "it is its author's business"
-    )
+    assert word(declared_jobset(huge, metadata=metadata)) is None, "it is its author's business"
+
+
+def test_job_with_the_label_whose_templates_select_a_pool_off_the_ladder_is_rejected() -> None:
+    job = declared_jobset({}, selector="elsewhere", metadata={"labels": {FOLLOWS: "true"}})
+    assert word(job) is Word.BROKEN, "the API server rejects it"
+    assert any("none of its templates can follow the ladder" in each for each in stopped(job)), "in its words"
 
 
 @pytest.mark.parametrize(
     ("selector", "found"),
     [
         ({"eks.amazonaws.com/capacityType": "SPOT"}, Word.NOT_JUDGED),
+        ({POOL: "elsewhere"}, Word.NOT_JUDGED),
         ({"karpenter.sh/nodepool": "cpu-spot"}, Word.ASSUMED),
         ({"karpenter.sh/nodepool": "cpu"}, None),
         ({}, None),
     ],
-    ids=["a label of no node", "spot by its NodePool", "on-demand by its NodePool", "nothing"],
+    ids=[
+        "a label of no node",
+        "a pool that nothing makes",
+        "spot by its NodePool",
+        "on-demand by its NodePool",
+        "nothing",
+    ],
 )
 def test_job_that_follows_no_ladder_gets_a_note_where_its_pods_run(
     selector: dict[str, str], found: Word | None
