@@ -35,8 +35,11 @@ OUTPUTS: Final = (
     "network",
 )
 
-#: The name of the output of a stack whose bucket for checkpoints has a KMS key: its ARN, for other stacks of the account.
-CHECKPOINT_KEY: Final = "checkpointKey"
+#: The name of the output of a stack whose checkpoints have KMS keys: their ARNs by training namespace, for other stacks of the account.
+CHECKPOINT_KEYS: Final = "checkpointKeys"
+
+#: The name of the output of a stack on Azure with the resource ID and the tenant of its storage account, for other stacks of the tenant.
+CHECKPOINT_ACCOUNT: Final = "checkpointAccount"
 
 #: The name of the output of a stack whose cloud exchanges the tokens of the clusters from which it accepts jobs: how, by their issuers.
 TOKEN_EXCHANGES: Final = "tokenExchanges"  # noqa: S105 - a name
@@ -92,13 +95,15 @@ def export_outputs(
     identities: Mapping[str, Input[str]],
     pull_through_cache: Mapping[str, str] | None = None,
     isolated: bool = False,
-    checkpoint_key: Input[str] | None = None,
+    checkpoint_keys: Mapping[str, Input[str]] | None = None,
+    checkpoint_account: Mapping[str, Input[str]] | None = None,
     token_exchanges: Mapping[str, Input[Json]] | None = None,
 ) -> None:
     """Export the outputs of a stack.
 
     `token_exchanges` are those of the clusters from which it accepts jobs, by their issuers; None for a cluster that takes the tokens as they are.
-    `checkpoint_key` is the KMS key of its bucket. `facts` are those of its pools by name, `checkpoint_uris` and `identities`
+    `checkpoint_keys` are the KMS keys of the checkpoints by training namespace, `checkpoint_account` is the `id` and `tenantId` of a storage
+    account. `facts` are those of its pools by name, `checkpoint_uris` and `identities`
     those of the jobs by training namespace. `isolated`: its network leads to services of its own region only.
     """
     pulumi.export("cluster", cluster)
@@ -121,8 +126,10 @@ def export_outputs(
     pulumi.export("checkpointUris", dict(checkpoint_uris))
     pulumi.export("identities", dict(identities))
     pulumi.export("network", {"region": region, "isolated": isolated})
-    if checkpoint_key is not None:
-        pulumi.export(CHECKPOINT_KEY, checkpoint_key)
+    if checkpoint_keys:
+        pulumi.export(CHECKPOINT_KEYS, dict(checkpoint_keys))
+    if checkpoint_account is not None:
+        pulumi.export(CHECKPOINT_ACCOUNT, dict(checkpoint_account))
     if token_exchanges is not None:
         pulumi.export(TOKEN_EXCHANGES, dict(token_exchanges))
     if pull_through_cache:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -12,72 +11,36 @@ from holdfast.components.namespace_roles import NamespaceRoles, NamespaceRolesAr
 from holdfast.infra import naming
 from holdfast.infra.accepted_clusters import users_in
 from holdfast.infra.cluster_services import make_training_namespace
-from holdfast.infra.outputs import CHECKPOINT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Output
+    from pulumi import Input
 
-    from holdfast.components.checkpoints.s3 import CheckpointBucket
     from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.stores import Store
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary
-
-
-@dataclass(frozen=True, kw_only=True)
-class Store:
-    """Where the jobs of a namespace keep their checkpoints; `key_arn` is the bucket's KMS key, None without one."""
-
-    uri: Input[str]
-    bucket_arn: Input[str]
-    prefix: str
-    key_arn: Input[str] | None
-
-
-def home_stores(platform: AwsPlatform) -> Mapping[str, Store]:
-    """The stores of the namespaces whose jobs keep their checkpoints in the bucket of another stack of the same account."""
-    found: dict[str, Store] = {}
-    for entry in platform.accepts_from:
-        if entry.checkpoints is None:
-            continue
-        home = pulumi.StackReference(naming.home_checkpoints(entry.name), entry.checkpoints)
-        bucket = cast("Output[str]", home.require_output("checkpoints"))
-        for namespace in entry.namespaces:
-            found[namespace] = Store(
-                uri=pulumi.Output.concat("s3://", bucket, "/", namespace),
-                bucket_arn=pulumi.Output.concat("arn:", platform.partition, ":s3:::", bucket),
-                prefix=namespace,
-                key_arn=cast("Output[str]", home.get_output(CHECKPOINT_KEY)),
-            )
-    return found
 
 
 def make_namespaces(
     platform: AwsPlatform,
     *,
     cluster_name: str,
-    checkpoints: CheckpointBucket,
+    stores: Mapping[str, Store],
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
-) -> tuple[Mapping[str, Input[str]], Mapping[str, Input[str]]]:
-    """Create every training namespace, and return the identities of their jobs and the addresses of their checkpoints by namespace.
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
     exist before the first pod. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
     """
     identities: dict[str, Input[str]] = {}
-    uris: dict[str, Input[str]] = {}
-    homes = home_stores(platform)
     for namespace in platform.namespaces:
-        store = homes.get(namespace.name) or Store(
-            uri=checkpoints.uri(namespace.name),
-            bucket_arn=checkpoints.bucket_arn,
-            prefix=checkpoints.prefix(namespace.name),
-            key_arn=checkpoints.key_arn,
-        )
+        store = stores[namespace.name]
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
             CheckpointAccessArgs(
@@ -89,7 +52,7 @@ def make_namespaces(
             ),
             opts=after,
         )
-        identities[namespace.name], uris[namespace.name] = access.role_arn, store.uri
+        identities[namespace.name] = access.role_arn
         made = make_training_namespace(
             namespace,
             checkpoint_uri=store.uri,
@@ -108,4 +71,4 @@ def make_namespaces(
                     after, pulumi.ResourceOptions(depends_on=[made], deleted_with=made)
                 ),
             )
-    return identities, uris
+    return identities

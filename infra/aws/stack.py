@@ -30,6 +30,7 @@ from holdfast.infra.aws.network import network_of
 from holdfast.infra.aws.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.aws.preflight import check_account
 from holdfast.infra.aws.preflight.checks import CHECKPOINTS, keeps_checkpoint_key
+from holdfast.infra.aws.stores import stores_of
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters, server_of
@@ -150,10 +151,11 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         opts=services.after(),
     )
     summaries = pool_summaries(platform)
-    identities, checkpoint_uris = make_namespaces(
+    stores = stores_of(platform, checkpoints)
+    identities = make_namespaces(
         platform,
         cluster_name=name,
-        checkpoints=checkpoints,
+        stores=stores,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
         accepted=users,
@@ -169,8 +171,8 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
-        checkpoint_uris=checkpoint_uris,
-        checkpoint_key=checkpoints.key_arn,
+        checkpoint_uris={each: store.uri for each, store in stores.items()},
+        checkpoint_keys={each: store.key_arn for each, store in stores.items() if store.key_arn is not None},
         identities=identities,
         pull_through_cache={
             prefix: address for cache in caches for prefix, address in cache.addresses.items()

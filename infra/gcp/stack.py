@@ -21,6 +21,7 @@ from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
 from holdfast.infra.gcp.pools import make_classes, make_pools, pool_summaries
 from holdfast.infra.gcp.preflight import check_project
+from holdfast.infra.gcp.stores import stores_of
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.infra.outputs import export_outputs
 from holdfast.infra.paths import chart_source
@@ -69,11 +70,12 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     )
     checkpoints = _checkpoints(platform, project)
     summaries = pool_summaries(platform)
-    identities, checkpoint_uris = make_namespaces(
+    stores = stores_of(platform, checkpoints)
+    identities = make_namespaces(
         platform,
         project,
         environment=naming.gke_environment(stack),
-        checkpoints=checkpoints,
+        stores=stores,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.region),
         accepted=users,
@@ -88,7 +90,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.bucket_name,
-        checkpoint_uris=checkpoint_uris,
+        checkpoint_uris={name: store.uri for name, store in stores.items()},
         identities=identities,
         token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Final
 
 import pulumi
 import pytest
@@ -13,6 +13,7 @@ from holdfast.fallback.api.token_exchange import EXTENSION, GoogleExchange, exch
 from holdfast.infra.config.clusters import OtherClusterSection
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.scheduling.json import Json
+from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 
@@ -24,24 +25,9 @@ KUBECONFIG: Final = json.dumps(
 )
 
 
-class Stack:
-    """The stack of another cluster, with the outputs that a test gives it."""
-
-    outputs: ClassVar[Mapping[str, object]] = {}
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def get_output(self, name: str) -> pulumi.Output[object]:
-        return pulumi.Output.from_input(self.outputs.get(name))
-
-    require_output = get_output
-
-
 def read(monkeypatch: pytest.MonkeyPatch, outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
     """The kubeconfig of the other cluster, the controller's volumes, and the warnings."""
-    monkeypatch.setattr(pulumi, "StackReference", Stack)
-    monkeypatch.setattr(Stack, "outputs", {"kubeconfig": KUBECONFIG, **outputs})
+    monkeypatch.setattr(pulumi, "StackReference", OtherStack({"kubeconfig": KUBECONFIG, **outputs}))
     warnings: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", warnings.append)
     section = OtherClusterSection.model_validate({"name": "there", "stack": "acme/holdfast/there"})

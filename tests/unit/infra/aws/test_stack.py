@@ -9,7 +9,7 @@ import pytest
 from holdfast.components.cluster.eks.access import Caller
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
-from holdfast.infra.outputs import CHECKPOINT_KEY, OUTPUTS
+from holdfast.infra.outputs import CHECKPOINT_KEYS, OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import recorded_replacing
@@ -25,6 +25,7 @@ from tests.support.builders.aws_stacks import (
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
+from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
@@ -346,7 +347,7 @@ def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fil
     }, "what a job writes instead of the upstream's host"
     exported.clear()
     assert not composed(aws_platform()).of(":PullThroughCacheRule"), "off by default"
-    assert set(exported) == {*OUTPUTS, CHECKPOINT_KEY}, "other stacks have the outputs that they had"
+    assert set(exported) == {*OUTPUTS, CHECKPOINT_KEYS}, "other stacks have the outputs that they had"
 
 
 def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> None:
@@ -380,26 +381,19 @@ def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> Non
     ), "the token is for that API server"
 
 
-class Home:
-    """The stack in whose bucket jobs keep their checkpoints."""
-
-    def __init__(self, _: str, stack_name: str) -> None:
-        bucket = f"bucket-of-{stack_name.rpartition('/')[2]}"
-        self._outputs = {
-            "checkpoints": bucket,
-            CHECKPOINT_KEY: f"arn:aws:kms:us-east-1:123456789012:key/{bucket}",
-        }
-
-    def get_output(self, name: str) -> pulumi.Output[str]:
-        return pulumi.Output.from_input(self._outputs[name])
-
-    require_output = get_output
-
-
 def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pulumi, "StackReference", Home)
+    exported: dict[str, object] = {}
+
+    def export(name: str, value: object) -> None:
+        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
+
+    monkeypatch.setattr(pulumi, "export", export)
+    key = "arn:aws:kms:us-east-1:123456789012:key/of-home"
+    uris, keys = {"vision": "s3://bucket-of-home/vision"}, {"vision": key}
+    home = OtherStack({"checkpoints": "another", "checkpointUris": uris, CHECKPOINT_KEYS: keys})
+    monkeypatch.setattr(pulumi, "StackReference", home)
     accepted = {
         "name": "us-east-1",
         "issuer": ISSUER,
@@ -414,12 +408,17 @@ def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
     policy = text(recording.one(":RolePolicy", "checkpoint-access-of-vision-policy"), "policy")
     objects_of = "arn:aws:s3:::bucket-of-home/{}/*"
     assert objects_of.format("vision") in policy, "the prefix that home's jobs have"
-    assert "key/bucket-of-home" in policy, "and the key of the bucket"
+    assert key in policy, "and the key of the bucket"
     assert "checkpoints-bucket" not in policy, "nothing of the stack's own bucket"
     others = [each for each in recording.of(":RolePolicy") if "checkpoint-access-of-tabular" in each.name]
     assert all("bucket-of-home" not in text(each, "policy") for each in others), (
         "for the named namespaces alone"
     )
+    assert home.read == ["acme/holdfast/home"], "it is read by its full name"
+    for name, found in (("checkpointUris", uris), (CHECKPOINT_KEYS, keys)):
+        assert cast("Json", exported[name]).items() >= found.items(), (
+            "a cluster that accepts jobs of this one leads them to the same store"
+        )
 
 
 @every_stack

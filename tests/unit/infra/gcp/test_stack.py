@@ -2,18 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import cast
 
 import pulumi
 import pytest
 
-from holdfast.infra.gcp.namespaces import home_uri
 from holdfast.scheduling.json import Json
 from tests.support.builders.configurations import HOMES, gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.cloud_outputs import unique_id
 from tests.support.fakes.gcp_project import NUMBER
+from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import objects, text, value
 from tests.support.json_objects import obj
@@ -200,22 +199,9 @@ def test_a_stack_exports_what_each_home_needs_and_nothing_secret(monkeypatch: py
     assert exported["tokenExchanges"] == {}, "a home learns that its jobs are not accepted"
 
 
-class Home:
-    """The stack in whose bucket jobs keep their checkpoints."""
-
-    uris: ClassVar[Mapping[str, str]] = {"vision": "gs://bucket-of-home/vision"}
-
-    def __init__(self, _: str, stack_name: str) -> None:
-        assert stack_name == "acme/holdfast/home", "it is read by its full name"
-
-    def require_output(self, name: str) -> pulumi.Output[object]:
-        return pulumi.Output.from_input({"checkpoints": "bucket-of-home", "checkpointUris": self.uris}[name])
-
-    get_output = require_output
-
-
 def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulumi, "StackReference", Home)
+    home = OtherStack({"checkpointUris": {"vision": "gs://bucket-of-home/vision"}})
+    monkeypatch.setattr(pulumi, "StackReference", home)
     accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
     recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
     address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
@@ -237,20 +223,17 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: py
     assert [one.name for one in recording.of(":ManagedFolder")] == ["checkpoint-access-of-tabular-folder"], (
         "another one of the same name would be refused, and its deletion would end home's grant"
     )
+    assert home.read == ["acme/holdfast/home"], "it is read by its full name"
 
 
 def test_accepted_jobs_use_the_bucket_in_which_their_home_keeps_checkpoints(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Home, "uris", {"vision": "gs://bucket-of-another/vision"})
-    monkeypatch.setattr(pulumi, "StackReference", Home)
+    home = OtherStack(
+        {"checkpoints": "bucket-of-home", "checkpointUris": {"vision": "gs://bucket-of-another/vision"}}
+    )
+    monkeypatch.setattr(pulumi, "StackReference", home)
     accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
     recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
     grant = recording.one(":ManagedFolderIamMember", "checkpoint-access-of-vision-trainers")
     assert text(grant, "bucket") == "bucket-of-another", "home accepts these jobs from another cluster itself"
-
-
-@pytest.mark.parametrize("uris", [{}, {"vision": "s3://bucket/vision"}, None])
-def test_checkpoints_that_gke_cannot_reach_stop_the_stack(uris: Json | None) -> None:
-    with pytest.raises(ValueError, match="leave out checkpoints"):
-        home_uri(cast("Json", uris), "vision", "acme/holdfast/home")
