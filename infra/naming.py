@@ -95,6 +95,11 @@ def home_checkpoints(cluster: str) -> str:
     return f"checkpoints-of-{cluster}"
 
 
+def home_endpoint(cluster: str) -> str:
+    """The name, in the state and in Azure, of the private endpoint of the account in which jobs of another cluster keep their checkpoints."""
+    return _unique_label(home_checkpoints(cluster), _MAX_AZURE_NAME)
+
+
 def namespace_roles(namespace: str) -> str:
     """Logical name of the roles of users in a training namespace."""
     return f"roles-in-{namespace}"
@@ -107,6 +112,8 @@ _DIGEST_LENGTH: Final = 8
 _MAX_AKS_CLUSTER: Final = 54
 #: GKE's limit for the name of a cluster.
 _MAX_GKE_CLUSTER: Final = 40
+#: Azure's limit for the name of a private endpoint.
+_MAX_AZURE_NAME: Final = 64
 #: Of the name of another cluster, in the names of identities.
 _MAX_HOME: Final = 13
 #: Short enough for every name that contains it.

@@ -55,19 +55,12 @@ class CustomerKey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateAddress:
-    """A private endpoint in the nodes' subnet, with its name in the zone `dns_zone_id`; None for a zone of its own."""
-
-    dns_zone_id: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
     `location` is the cluster's. Only clients in the subnet `subnet_id` and clients with a public address in `allowed_cidrs`
-    reach the account: by the subnet's service endpoint for storage, or by `private_address`. `namespaces` are the training
-    namespaces; each gets a container. `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored.
+    reach the account: by the subnet's service endpoint for storage, or by a private endpoint with its name in the DNS zone
+    `private_zone_id`. `namespaces` are the training namespaces; each gets a container. `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored.
     `redundancy` is where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
     retained when the stack is destroyed; otherwise it is deleted with its checkpoints. `key` encrypts the checkpoints; None for
     Azure's keys.
@@ -83,7 +76,7 @@ class CheckpointBucketArgs:
     redundancy: Redundancy = "Standard_ZRS"
     allowed_cidrs: Sequence[str] = ()
     key: CustomerKey | None = None
-    private_address: PrivateAddress | None = None
+    private_zone_id: Input[str] | None = None
 
     def __post_init__(self) -> None:
         fewest, most = RETAIN_DAYS
@@ -111,7 +104,7 @@ class CheckpointBucket(ComponentResource):
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
         retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
         group = ResourceGroup(f"{name}-group", location=args.location, opts=retained)
-        is_public = args.private_address is None or bool(args.allowed_cidrs)
+        is_public = args.private_zone_id is None or bool(args.allowed_cidrs)
         account = StorageAccount(
             # An account's name has no hyphens and at most 24 characters, 8 of them generated.
             name.replace("-", ""),
@@ -130,7 +123,7 @@ class CheckpointBucket(ComponentResource):
             # The rules below apply to the public endpoint, which the service endpoint uses, too.
             public_network_access="Enabled" if is_public else "Disabled",
             network_rule_set=_network_rules(
-                args.subnet_id if args.private_address is None else None, args.allowed_cidrs
+                args.subnet_id if args.private_zone_id is None else None, args.allowed_cidrs
             ),
             encryption=None if args.key is None else _encryption(args.key),
             identity=None
@@ -169,7 +162,7 @@ class CheckpointBucket(ComponentResource):
             )
             for namespace in args.namespaces
         }
-        if args.private_address is not None:
+        if args.private_zone_id is not None:
             BlobPrivateEndpoint(
                 f"{name}-private",
                 BlobPrivateEndpointArgs(
@@ -177,10 +170,11 @@ class CheckpointBucket(ComponentResource):
                     resource_group=group.name,
                     subnet_id=args.subnet_id,
                     account_id=account.id,
-                    dns_zone_id=args.private_address.dns_zone_id,
+                    dns_zone_id=args.private_zone_id,
                 ),
                 opts=ResourceOptions(parent=self),
             )
+        self.account_id = account.id
         self.account_name = account.name
         self.register_outputs({"account_name": self.account_name})
 
@@ -264,14 +258,13 @@ _AUDIENCE: Final = "api://AzureADTokenExchange"
 class CheckpointAccessArgs:
     """Arguments of `CheckpointAccess`.
 
-    The identity is created in `resource_group` and `location` of the subscription `subscription_id`.
-    `oidc_issuer`, `namespace` and `service_account` identify the cluster and its pods. `container_id` is the
-    resource ID of the container.
+    The identity is created in `resource_group` and `location`. `oidc_issuer`, `namespace` and `service_account` identify
+    the cluster and its pods. `container_id` is the resource ID of the container, which is in the subscription `subscription_id`.
     """
 
     resource_group: Input[str]
     location: str
-    subscription_id: str
+    subscription_id: Input[str]
     oidc_issuer: Input[str]
     namespace: str
     service_account: str = "trainer"

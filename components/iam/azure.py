@@ -49,13 +49,13 @@ _OF_THE_PRINCIPAL: Final = ("principalId", "principalType", "roleAssignmentName"
 class AssignmentArgs:
     """Arguments of `Assignment`.
 
-    `scope` is a resource ID, `role` the GUID of a built-in role. `principal_id` is the object ID of a user,
+    `scope` is a resource ID in the subscription `subscription_id`, `role` the GUID of a built-in role. `principal_id` is the object ID of a user,
     group or service principal and `principal_type` its type; None makes Azure look the type up, which works
     only if the principal has existed for some minutes. If `keep_principal`, a later change of the principal does not
     replace the assignment.
     """
 
-    subscription_id: str
+    subscription_id: Input[str]
     scope: Input[str]
     role: str
     principal_id: Input[str]
@@ -76,7 +76,9 @@ class Assignment(ComponentResource):
         RoleAssignment(
             f"{name}-assignment",
             scope=args.scope,
-            role_definition_id=role_definition_id(args.subscription_id, role),
+            role_definition_id=Output.from_input(args.subscription_id).apply(
+                lambda subscription: role_definition_id(subscription, role)
+            ),
             principal_id=args.principal_id,
             # If it is left out, the SDK sends `User`, and Azure rejects groups and service principals. An
             # explicit null makes Azure look it up.

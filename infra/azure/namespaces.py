@@ -16,26 +16,24 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from holdfast.components.checkpoints.blob import CheckpointBucket
     from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.azure.preflight import Subscription
+    from holdfast.infra.azure.stores import Store
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary
 
 
 def make_namespaces(
     platform: AzurePlatform,
-    subscription: Subscription,
     *,
     resource_group: Input[str],
     oidc_issuer: Input[str],
-    checkpoints: CheckpointBucket,
+    stores: Mapping[str, Store],
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace, and return the identities of their jobs by namespace.
+    """Create every training namespace with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
     is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
@@ -43,22 +41,23 @@ def make_namespaces(
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
+        store = stores[namespace.name]
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
             CheckpointAccessArgs(
                 resource_group=resource_group,
                 location=platform.location,
-                subscription_id=subscription.subscription_id,
+                subscription_id=store.subscription_id,
                 oidc_issuer=oidc_issuer,
                 namespace=namespace.name,
-                container_id=checkpoints.container_id(namespace.name),
+                container_id=store.container_id,
             ),
             opts=after,
         )
         identities[namespace.name] = access.client_id
         make_training_namespace(
             namespace,
-            checkpoint_uri=checkpoints.uri(namespace.name),
+            checkpoint_uri=store.uri,
             pools=pools,
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),

@@ -12,12 +12,7 @@ from pulumi import Input
 
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.checkpoints.blob import (
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    CustomerKey,
-    PrivateAddress,
-)
+from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.components.cluster.aks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
@@ -27,6 +22,7 @@ from holdfast.infra.azure.config.stack import AzurePlatform
 from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.azure.preflight import check_subscription
+from holdfast.infra.azure.stores import stores_of, zone_of
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.other_clusters import other_clusters
@@ -90,14 +86,22 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         clusters=others.connections,
         accepted=all_users(users),
     )
-    checkpoints = _checkpoints(platform, cluster.subnet_id)
+    zone_id = zone_of(platform, resource_group=group.group_name, subnet_id=cluster.subnet_id)
+    checkpoints = _checkpoints(platform, cluster.subnet_id, zone_id)
+    stores = stores_of(
+        platform,
+        subscription,
+        checkpoints,
+        resource_group=group.group_name,
+        subnet_id=cluster.subnet_id,
+        zone_id=zone_id,
+    )
     summaries = pool_summaries(platform)
     identities = make_namespaces(
         platform,
-        subscription,
         resource_group=group.group_name,
         oidc_issuer=cluster.workload_identity_issuer,
-        checkpoints=checkpoints,
+        stores=stores,
         pools=summaries,
         others=OtherStacks(references=others.references, region=platform.location),
         accepted=users,
@@ -112,15 +116,18 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         kubeconfig=cluster.kubeconfig,
         issuer=cluster.workload_identity_issuer,
         checkpoints=checkpoints.account_name,
-        checkpoint_uris={each.name: checkpoints.uri(each.name) for each in platform.namespaces},
+        checkpoint_uris={each: store.uri for each, store in stores.items()},
+        checkpoint_account={"id": checkpoints.account_id, "tenantId": subscription.tenant_id},
         identities=identities,
         token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
     )
 
 
-def _checkpoints(platform: AzurePlatform, subnet_id: Input[str]) -> CheckpointBucket:
+def _checkpoints(
+    platform: AzurePlatform, subnet_id: Input[str], zone_id: Input[str] | None
+) -> CheckpointBucket:
     section = platform.checkpoints
-    key, private = section.key, section.private_endpoint
+    key = section.key
     return CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
@@ -134,6 +141,6 @@ def _checkpoints(platform: AzurePlatform, subnet_id: Input[str]) -> CheckpointBu
             key=None
             if key is None
             else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),
-            private_address=None if private is None else PrivateAddress(dns_zone_id=private.dns_zone),
+            private_zone_id=None if section.private_endpoint is None else zone_id,
         ),
     )

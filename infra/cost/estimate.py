@@ -150,8 +150,9 @@ def _azure_charges(platform: AzurePlatform) -> Iterator[Charge]:
         if isinstance(platform.network, AzureNewNetwork):
             yield _charge("NAT gateway", "azure-nat")
             yield _charge("public address", "azure-address")
-    if platform.checkpoints.private_endpoint is not None:
-        yield _charge("private endpoint", "azure-endpoint")
+    own = () if platform.checkpoints.private_endpoint is None else ("the stack's account",)
+    if endpoints := len((*own, *platform.checkpoint_homes)):
+        yield _charge("private endpoint", "azure-endpoint", endpoints)
 
 
 def _charge(title: str, price: str, count: int = 1) -> Charge:

@@ -178,6 +178,13 @@ class AzureStack(AzureDocument):
         """The existing cluster; None if the stack creates one."""
         return self.cluster if isinstance(self.cluster, AzureExistingCluster) else None
 
+    @property
+    def checkpoint_homes(self) -> tuple[str, ...]:
+        """The stacks in whose storage accounts accepted jobs keep their checkpoints, each once, in their order."""
+        return tuple(
+            dict.fromkeys(each.checkpoints for each in self.accepts_from if each.checkpoints is not None)
+        )
+
     def system_machines(self) -> tuple[Machine, ...]:
         """The machine type of the system nodes; none for an existing cluster."""
         if isinstance(self.cluster, AzureExistingCluster):

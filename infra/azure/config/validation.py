@@ -47,8 +47,7 @@ from holdfast.infra.azure.config.stack import (
     NapPlatform,
 )
 from holdfast.infra.config import validation
-from holdfast.infra.config.accepted_clusters import ACCEPTS_FROM, accepted_cluster_problems
-from holdfast.infra.config.clusters import AcceptedClusterSection
+from holdfast.infra.config.accepted_clusters import accepted_cluster_problems
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.existing import is_existing_cluster, new_network_problems
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
@@ -137,24 +136,9 @@ def azure_problems(
         yield from checkpoint_problems(checkpoints, here, f"{PLATFORM}.checkpoints")
     yield from _pools(document, here)
     yield from accepted_cluster_problems(document)
-    yield from _home_checkpoints(document)
     namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
     yield from container_problems(namespaces)
     yield from validation.cloud_prefix_problems(namespaces, _OF_AKS, "AKS", NAMESPACES)
-
-
-def _home_checkpoints(document: Json) -> Iterator[Problem]:
-    """The stores of other stacks: no storage account lets in the nodes of another one."""
-    accepted = read_parts(AcceptedClusterSection, document.get("acceptsFrom", []))
-    for index, cluster in accepted.items.items():
-        if cluster.checkpoints is not None:
-            yield Problem(
-                field=f"{ACCEPTS_FROM}[{index}].checkpoints",
-                value=format_value(cluster.checkpoints),
-                allowed="nothing on Azure: a storage account for checkpoints is closed to all but the nodes and addresses of its own stack",
-                fix="Leave it out. The jobs of this home must keep their checkpoints in a store that both clusters reach, of which their "
-                "program has the address; or accept them in a stack on AWS or Google Cloud.",
-            )
 
 
 def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:

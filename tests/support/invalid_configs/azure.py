@@ -118,7 +118,6 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an unsupported outbound type": brought(".network.outbound", "loadBalancer", "`outbound: userAssignedNATGateway`"),
     "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
     "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1", "namespaces": ["tabular"]}], "in one entry", at=".acceptsFrom"),
-    "the checkpoints of another stack": wrong(".acceptsFrom[0].checkpoints", [{**HOME, "checkpoints": "acme/holdfast/azure-dev"}], "a store that both clusters reach", at=".acceptsFrom"),
 }  # fmt: skip
 
 #: Of a stack on node auto-provisioning.

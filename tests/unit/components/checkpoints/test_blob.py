@@ -15,8 +15,8 @@ from holdfast.components.checkpoints.blob import (
     CheckpointBucket,
     CheckpointBucketArgs,
     CustomerKey,
-    PrivateAddress,
 )
+from holdfast.components.checkpoints.private_endpoint import BlobZone, BlobZoneArgs
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
@@ -82,8 +82,11 @@ def test_only_the_nodes_and_allowed_addresses_reach_the_account() -> None:
     )
 
 
+ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
+
+
 def test_a_private_endpoint_replaces_the_subnets_service_endpoint() -> None:
-    recording = recorded(replace(ARGS, private_address=PrivateAddress()))
+    recording = recorded(replace(ARGS, private_zone_id=ZONE))
     account = recording.one(":StorageAccount").inputs
     assert account["publicNetworkAccess"] == "Disabled", "no public address answers"
     assert mapping(account, "networkRuleSet")["virtualNetworkRules"] == [], (
@@ -93,29 +96,29 @@ def test_a_private_endpoint_replaces_the_subnets_service_endpoint() -> None:
     assert endpoint["subnet"] == {"id": SUBNET}, "an address that the nodes reach"
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
     assert connection["groupIds"] == ["blob"], "the endpoint that CHECKPOINT_URI names"
+    (names,) = objects(recording.one(":PrivateDnsZoneGroup"), "privateDnsZoneConfigs")
+    assert names["privateDnsZoneId"] == ZONE, "with a record in the zone"
+
+
+def test_a_private_endpoint_leaves_the_public_addresses_that_are_allowed() -> None:
+    private = replace(ARGS, private_zone_id=ZONE, allowed_cidrs=["198.51.100.0/24"])
+    account = recorded(private).one(":StorageAccount").inputs
+    assert account["publicNetworkAccess"] == "Enabled", "for the addresses that are allowed"
+    assert mapping(account, "networkRuleSet")["defaultAction"] == "Deny", "and for no other"
+
+
+def test_the_zone_of_private_endpoints_hides_no_other_account() -> None:
+    recording = record(lambda: BlobZone("zone", BlobZoneArgs(resource_group="ml", subnet_id=SUBNET)))
     zone, link = recording.one(":PrivateZone"), recording.one(":VirtualNetworkLink").inputs
     assert zone.inputs["privateZoneName"] == "privatelink.blob.core.windows.net", (
-        "Azure's DNS points the account's usual name there"
+        "Azure's DNS points the usual name of an account with an endpoint there"
     )
     assert link["virtualNetwork"] == {"id": SUBNET.removesuffix("/subnets/nodes")}, (
         "for the nodes' network only"
     )
-    group = recording.one(":PrivateDnsZoneGroup")
-    assert zone.urn in group.made_of["privateDnsZoneConfigs"], "with a record in it"
-
-
-def test_a_private_endpoint_may_have_the_zone_of_another_owner_and_leave_public_addresses() -> None:
-    zone = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
-    private = replace(
-        ARGS, private_address=PrivateAddress(dns_zone_id=zone), allowed_cidrs=["198.51.100.0/24"]
+    assert link["resolutionPolicy"] == "NxDomainRedirect", (
+        "the name of an account whose endpoint is in another network leads there, too, and is not in this zone"
     )
-    recording = recorded(private)
-    assert not recording.of(":PrivateZone"), "a network can have one zone of this name"
-    (names,) = objects(recording.one(":PrivateDnsZoneGroup"), "privateDnsZoneConfigs")
-    assert names["privateDnsZoneId"] == zone, "the record is in the owner's"
-    account = recording.one(":StorageAccount").inputs
-    assert account["publicNetworkAccess"] == "Enabled", "for the addresses that are allowed"
-    assert mapping(account, "networkRuleSet")["defaultAction"] == "Deny", "and for no other"
 
 
 def test_a_key_of_the_user_encrypts_the_checkpoints() -> None:

@@ -13,6 +13,7 @@ from holdfast.components.iam.azure import (
     STORAGE_BLOB_DATA_CONTRIBUTOR,
 )
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.pulumi.values import Properties
@@ -25,8 +26,10 @@ from tests.support.builders.configurations import (
     list_of,
     nap_platform,
     new_cluster,
+    section,
 )
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
+from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.published import Published
@@ -215,17 +218,21 @@ def test_the_machines_of_pools_have_the_tags_of_the_stack(name: str) -> None:
         assert mapping(found, "tags").items() >= marks.items(), "AKS puts them on its scale sets"
 
 
-@every_stack
-def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: str) -> None:
+def complaints_of(recording: Recording) -> list[str]:
+    """What the SDK does not declare and the cloud does not publish."""
     sdk = Schema.for_package("azure-native")
     wrong = [
         f"{one.name}: {violation.reason}"
-        for one in stack(name)
+        for one in recording
         if one.type.startswith("azure-native:")
         for violation in violations(cast("Properties", one.inputs), sdk.resource(one.type), judge_open=True)
     ]
-    wrong += Published.of("azure-native").complaints_of("azure-native", stack(name))
-    assert wrong == [], "Azure would reject the request, or drop the field"
+    return wrong + Published.of("azure-native").complaints_of("azure-native", recording)
+
+
+@every_stack
+def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: str) -> None:
+    assert complaints_of(stack(name)) == [], "Azure would reject the request, or drop the field"
 
 
 def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity(
@@ -266,3 +273,68 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
         assert [each["name"] for each in objects(bound, "subjects")] == [PRINCIPAL], "by its object ID"
     policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
     assert PRINCIPAL in str(policy.inputs), "what it writes is judged"
+
+
+ELSEWHERE = "22222222-2222-2222-2222-222222222222"
+DNS_ZONE: Document = {
+    "dnsZone": f"/subscriptions/{ELSEWHERE}/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
+}
+ACCOUNT = f"/subscriptions/{ELSEWHERE}/resourceGroups/kept/providers/Microsoft.Storage/storageAccounts/ofhome"
+
+
+@pytest.mark.parametrize(
+    ("own", "zones"),
+    [
+        (None, ["privatelink.blob.core.windows.net"]),
+        ({}, ["privatelink.blob.core.windows.net"]),
+        (DNS_ZONE, []),
+    ],
+    ids=["service endpoint", "private endpoint", "the user's zone"],
+)
+def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, own: Document | None, zones: list[str]
+) -> None:
+    uri = "abfss://vision@ofhome.blob.core.windows.net"
+    home = OtherStack(
+        {"checkpointUris": {"vision": uri}, CHECKPOINT_ACCOUNT: {"id": ACCOUNT, "tenantId": TENANT}}
+    )
+    monkeypatch.setattr(pulumi, "StackReference", home)
+
+    def change(document: Document) -> None:
+        document.update(acceptsFrom=[{**HOMES[0], "checkpoints": "acme/holdfast/home"}, HOMES[1]])
+        if own is not None:
+            section(document, "checkpoints").update(privateEndpoint=own)
+
+    recording = composed(nap_platform(change))
+    assert complaints_of(recording) == [], "Azure would reject the request, or drop the field"
+    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == uri, "the address that home has"
+    grants = {
+        name: recording.one(":RoleAssignment", f"checkpoint-access-of-{name}-checkpoints-assignment")
+        for name in ("vision", "tabular")
+    }
+    assert {name: text(grant, "scope") for name, grant in grants.items()} == {
+        "vision": f"{ACCOUNT}/blobServices/default/containers/vision",
+        "tabular": "checkpoints-tabular-id",
+    }, "home's container for the named namespace alone, and nothing else in home's account"
+    role = f"/subscriptions/{ELSEWHERE}/providers/Microsoft.Authorization/roleDefinitions/{STORAGE_BLOB_DATA_CONTRIBUTOR}"
+    assert text(grants["vision"], "roleDefinitionId") == role, (
+        "what home's own jobs have, as Azure returns it for a scope in another subscription"
+    )
+    endpoint = recording.one(":PrivateEndpoint", "checkpoints-of-us-east-1-endpoint")
+    (connection,) = objects(endpoint, "privateLinkServiceConnections")
+    assert text(connection, "privateLinkServiceId") == ACCOUNT, "home's firewall refuses every other way"
+    assert "checkpoints-of-us-east-1-names" in recording.everything_before(address), (
+        "no job starts before the name leads there"
+    )
+    assert [text(one, "privateZoneName") for one in recording.of(":PrivateZone")] == zones, (
+        "a network is linked to one zone of this name"
+    )
+    (record_of,) = objects(
+        recording.one(":PrivateDnsZoneGroup", "checkpoints-of-us-east-1-names"), "privateDnsZoneConfigs"
+    )
+    assert text(record_of, "privateDnsZoneId") == ("blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]), (
+        "the record is in it"
+    )
+    private = value(recording.one(":StorageAccount"), "publicNetworkAccess") == "Disabled"
+    assert private is (own is not None), "the stack's own account is reached as before"
