@@ -24,6 +24,7 @@ from holdfast.scheduling.prices import CostRange, exactly, price_facts
 from tests.support.aws_commands import option_problems
 from tests.support.builders.configurations import (
     AWS_REGION,
+    HOMES,
     aws_document,
     aws_platform,
     entry,
@@ -92,6 +93,13 @@ def test_a_new_network_has_a_gateway_and_its_address(platform: Callable[[], Plat
     charged = idle(platform())
     assert "NAT gateway" in charged, "nodes have no addresses of their own"
     assert "public address" in charged, "the gateway has one, and each cloud charges for it"
+
+
+def test_each_storage_account_that_azure_leads_to_has_an_endpoint() -> None:
+    homes = [{**each, "checkpoints": f"acme/holdfast/{each['name']}"} for each in HOMES]
+    assert "private endpoint" not in idle(nap_platform()), "none by default"
+    accepting = nap_platform(lambda d: d.update(acceptsFrom=homes))
+    assert "2 × private endpoint" in idle(accepting), "one for the account of each home"
 
 
 def test_a_zonal_cluster_on_google_cloud_may_cost_nothing() -> None:

@@ -32,11 +32,11 @@ def vision(pool: str = "a100-spot") -> tuple[NamespaceSection, TierSection]:
     return found.model_copy(update={"ladder": (first, there, *others)}), there
 
 
-def warnings(outputs: Json, *, pool: str = "a100-spot", region: str = "us-east-1") -> str:
+def warnings(outputs: Json, *, pool: str = "a100-spot", region: str = "us-east-1", uri: str = URI) -> str:
     """What is said of the tier, with the outputs of its stack."""
     namespace, tier = vision(pool)
     fields = exported_fields(outputs, namespace="vision", pool=pool, region=region)
-    return "\n".join(tier_warnings(namespace, 2, tier, fields, checkpoint_uri=URI, pools=POOLS))
+    return "\n".join(tier_warnings(namespace, 2, tier, fields, checkpoint_uri=uri, pools=POOLS))
 
 
 def test_tier_has_the_facts_that_its_own_stack_judges_by() -> None:
@@ -47,6 +47,15 @@ def test_tier_has_the_facts_that_its_own_stack_judges_by() -> None:
         "what only the two stacks together show"
     )
     assert not warnings(THERE), "its jobs can run there, and find their checkpoints"
+
+
+@pytest.mark.parametrize(
+    "uri", ["gs://checkpoints-0a1b2c3/vision", "abfss://vision@checkpoints0a1b2c3d.blob.core.windows.net"]
+)
+def test_checkpoints_are_judged_alike_on_every_cloud(uri: str) -> None:
+    there: Json = {**THERE, "checkpointUris": {"vision": uri}}
+    assert not warnings(there, uri=uri), "one store, whichever cloud it is on"
+    assert "starts without its own" in warnings(there), "and another one is not found"
 
 
 @pytest.mark.parametrize(
