@@ -11,12 +11,18 @@ import pytest
 
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.checkpoints import blob, gcs, s3
+from holdfast.components.checkpoints.private_endpoint import (
+    BlobPrivateEndpoint,
+    BlobPrivateEndpointArgs,
+    BlobZone,
+    BlobZoneArgs,
+)
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR
 from holdfast.components.training_namespace import service_account_of
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.clusters.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram, create_once
 
 pytestmark = pytest.mark.engine
 
@@ -37,6 +43,7 @@ CONTAINER = "azure-native:storage:BlobContainer"
 CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
 GROUP = "azure-native:resources:ResourceGroup"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+SUBNET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/ml/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/"
 
 
@@ -109,7 +116,7 @@ def on_blob(
         "checkpoints",
         blob.CheckpointBucketArgs(
             location="westeurope",
-            subnet_id=f"/subscriptions/{SUBSCRIPTION}/resourceGroups/ml/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes",
+            subnet_id=SUBNET,
             namespaces=namespaces,
             retain_days=30,
             protected=protected,
@@ -363,3 +370,49 @@ def test_a_namespace_removed_from_a_protected_stack_keeps_its_checkpoints(on_azu
     with pytest.raises(EngineFailure, match="protected"):
         on_azure.up(partial(on_blob, protected=True, namespaces=["tabular"]))
     assert len(on_azure.objects(CONTAINER)) == 2, "protection must be lifted first"
+
+
+OTHER_ACCOUNT = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/kept/providers/Microsoft.Storage/storageAccounts/ofhome"
+
+
+def in_the_account_of_home() -> None:
+    """The access of jobs to a container of another stack, with a way to its account."""
+    group = StackResourceGroup(
+        "group",
+        StackResourceGroupArgs(group_name="holdfast-azure-dev", location="westeurope", protected=False),
+    )
+    zone = BlobZone("zone", BlobZoneArgs(resource_group=group.group_name, subnet_id=SUBNET))
+    endpoint = BlobPrivateEndpoint(
+        "checkpoints-of-home",
+        BlobPrivateEndpointArgs(
+            location="westeurope",
+            resource_group=group.group_name,
+            subnet_id=SUBNET,
+            account_id=OTHER_ACCOUNT,
+            dns_zone_id=zone.zone_id,
+        ),
+    )
+    blob.CheckpointAccess(
+        "access-vision",
+        blob.CheckpointAccessArgs(
+            resource_group=group.group_name,
+            location="westeurope",
+            subscription_id=OTHER_ACCOUNT.split("/")[2],
+            oidc_issuer=ISSUER,
+            namespace="vision",
+            container_id=f"{OTHER_ACCOUNT}/blobServices/default/containers/vision",
+        ),
+        opts=pulumi.ResourceOptions(depends_on=[endpoint]),
+    )
+
+
+def test_access_to_the_account_of_another_stack_is_stable_and_goes_with_the_stack(
+    on_azure: CloudProgram,
+) -> None:
+    create_once(on_azure, in_the_account_of_home)
+    (assignment,) = on_azure.objects(ASSIGNMENT)
+    assert assignment.id.startswith(f"{OTHER_ACCOUNT}/blobServices/default/containers/vision/"), (
+        "in home's account, on the container alone"
+    )
+    on_azure.destroy(in_the_account_of_home)
+    assert on_azure.everything() == [], "home's account has no access and no connection of it left"

@@ -10,7 +10,9 @@ import pytest
 
 from holdfast.components.fallback_policy.ladder import facts_object
 from holdfast.infra.clouds import pool_summaries
+from holdfast.infra.config.clusters import AcceptedClusterSection
 from holdfast.infra.exported_tiers import OtherStacks, exported_tiers
+from holdfast.infra.home_checkpoints import home_checkpoints
 from holdfast.infra.outputs import export_outputs, stack_outputs
 from holdfast.scheduling.reachability.stored_facts import read_pool_facts
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
@@ -88,6 +90,38 @@ def test_a_stack_without_the_outputs_is_refused_in_words(tmp_path: Path) -> None
     run(tmp_path, PRODUCER, lambda: pulumi.export("cluster", "holdfast-dev"))
     with pytest.raises(EngineFailure, match="update it with this release first"):
         run(tmp_path, CONSUMER, consumer)
+
+
+def accepting(cloud: str) -> Callable[[], None]:
+    """The program of a stack on a cloud that accepts the jobs of the first one, with their checkpoints."""
+    home = AcceptedClusterSection.model_validate(
+        {
+            "name": "home",
+            "issuer": "https://issuer.example.com",
+            "namespaces": ["vision"],
+            "checkpoints": f"organization/{PRODUCER}/{PRODUCER}",
+        },
+        strict=False,
+    )
+
+    def program() -> None:
+        pulumi.export("uri", home_checkpoints([home], cloud)["vision"].uri)
+
+    return program
+
+
+def test_a_home_on_another_cloud_stops_the_stack_that_accepts_its_jobs_in_one_message(tmp_path: Path) -> None:
+    run(tmp_path, PRODUCER, producer("aws"))
+    assert run(tmp_path, CONSUMER, accepting("AWS")).outputs["uri"] == "s3://checkpoints-0a1b2c3/vision", (
+        "the address that home exports"
+    )
+    with pytest.raises(EngineFailure) as refused:
+        run(tmp_path, CONSUMER, accepting("Azure"))
+    said = str(refused.value)
+    assert (
+        'acceptsFrom[0].checkpoints: got "organization/producer/producer", which exports the address' in said
+    ), "the field, although its value is known only now"
+    assert "Traceback" not in said, "it is a mistake in the configuration and none in the program"
 
 
 def home(folder: Path) -> str:
