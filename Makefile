@@ -87,7 +87,7 @@ preflight: venv ## compare the quotas of an account with the demand of STACK
 	@$(RUN) preflight $(STACK)
 
 .PHONY: cost
-cost: venv ## print what STACK costs an hour before anything is spent
+cost: venv ## print the hourly cost of STACK before it exists
 	@$(RUN) cost $(STACK)
 
 ##@ Checks
@@ -253,7 +253,7 @@ plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
 	@$(RUN) plugin dist/kubectl-holdfast
 
 .PHONY: release-check
-release-check: venv ## build all of a release twice, compare the bytes, write dist/release; TAG=… checks the tag
+release-check: venv ## build a release twice, compare the bytes, write dist/release; TAG=… checks the tag
 	@$(RUN) release dist/release $(if $(TAG),--tag $(TAG)) \
 		$(addprefix --with ,$(wildcard dist/tools/*.tar.gz))
 
