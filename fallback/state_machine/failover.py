@@ -126,7 +126,7 @@ def give_up_event(
     where = (
         f"the last tier, {state.pool}"
         if is_lowest
-        else f"{state.pool}, because cost limits exclude every lower tier"
+        else f"{state.pool}, whose lower tiers cost limits exclude"
     )
     if budget is not None and state.application_failures >= budget:
         return _given_up_event(

@@ -48,6 +48,9 @@ DENIED: Final = {
     r"of (?:its|their|one's|our) own accord": "by itself",
     r"ours? alone|alone knows": "only",
     r"(?:is|are) of no (?:use|avail)": "has no effect",
+    r"(?:goes|go|going|went) round": "tries in turn",
+    r"(?:it )?is not so that": "name the condition",
+    r"yours from now on": "edit it as needed",
 }
 
 TEXT: Final = (

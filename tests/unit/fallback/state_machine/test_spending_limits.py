@@ -180,7 +180,7 @@ def test_a_job_is_given_up_at_its_max_cost_if_it_asks_or_nothing_else_is_left() 
     assert state_of(decide(on_spot, seen, CAPPED)).phase is Phase.RUNNING, "spot costs none of it"
 
 
-def test_a_job_whose_max_cost_is_spent_goes_round_the_other_tiers() -> None:
+def test_a_job_whose_max_cost_is_spent_tries_the_other_tiers_in_turn() -> None:
     state = waiting(pool="b-spot", rank=1, ledger=spent(10.0))
     seen = observed(pool="b-spot", pods_placed=0, now=T0 + 15 * MINUTE, max_cost=MaxCost(amount=10))
     assert only(decide(state, seen, CAPPED), Suspend).pool == "a-spot", "one of them has capacity first"
@@ -324,7 +324,7 @@ def test_a_job_that_is_given_up_on_spot_is_not_said_to_be_on_the_last_tier() -> 
         (
             running(application_failures=3, ledger=spent),
             policy(tiers=(SPOT, on_demand), application_failures=1),
-            "a-spot, below",
+            "a-spot, whose lower tiers cost limits exclude",
         ),
         (
             running(application_failures=3, pool="on-demand", rank=1),
