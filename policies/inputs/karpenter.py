@@ -153,7 +153,7 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             capacity_types=kinds,
             is_decided=decided,
             has_reservation=_has_reservation(on_ec2),
-            labels=_labels(node_pool, read, kinds, provisioner),
+            labels=_labels(node_pool, label, read, kinds, provisioner),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
@@ -394,6 +394,7 @@ def _zones(read: NodePoolRequirements | Unknown, provisioner: Provisioner) -> fr
 
 def _labels(
     node_pool: StackResource,
+    label: PoolLabel,
     read: NodePoolRequirements | Unknown,
     kinds: frozenset[str],
     provisioner: Provisioner,
@@ -418,6 +419,8 @@ def _labels(
             key: values if values.only is None else values.only
             for key, values in {**read.allowed, CAPACITY_TYPE: LabelValues(values=kinds)}.items()
         },
+        # On the nodes of pods that select it.
+        **({POOL: label} if isinstance(label, str) else {}),
         ZONE: read.zones(provisioner) or UNKNOWN,
         **dict.fromkeys((*read.unknown_keys, *contradicted), UNKNOWN),
         **others,

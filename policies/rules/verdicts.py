@@ -40,14 +40,13 @@ from holdfast.policies.rules.ladder_end import (
 from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
 from holdfast.policies.rules.reachability import walks
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ARCH, TRAINING_VALUE
+from holdfast.scheduling.labels import TRAINING_VALUE
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
 from holdfast.scheduling.reachability.elsewhere import IMAGES_ASSUMED, check_checkpoints, check_elsewhere
 from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.reachability.node_selection import matching_machines
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk
 from holdfast.scheduling.windows import CapacityWindow, format_time
 
@@ -368,9 +367,8 @@ def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Itera
     """Yield what the arrival of a shape takes for granted."""
     if not is_declared:
         yield "the ladder declares no shapes, so one pod with all GPUs of a machine stands for its jobs"
-    architectures = _architectures(found)
-    if len(architectures) > 1 and not found.shape.architectures:
-        yield f"the images of its jobs run on {' and '.join(architectures)}: its tiers have machines of both"
+    if len(found.architectures) > 1 and not found.shape.architectures:
+        yield f"the images of its jobs run on {' and '.join(found.architectures)}: its tiers have machines of both"
     last = _pools_of(found.steps[-1].tier, pools)
     provisioners = {pool.provisioner for pool in last}
     if any(pool.resource.type == NODE_GROUP for pool in last):
@@ -381,17 +379,6 @@ def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Itera
     for provisioner, name in _MODELED.items():
         if provisioner in provisioners:
             yield f"{name} is modeled from its documentation"
-
-
-def _architectures(found: Walk) -> Sequence[str]:
-    """Return the architectures of the machines that its pods may get, on any tier."""
-    kinds = {
-        machine.labels.get(ARCH)
-        for step in found.steps
-        for pool in step.tier.node_pools
-        for machine in matching_machines(found.shape, pool)
-    }
-    return sorted(each for each in kinds if isinstance(each, str))
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ARCH
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import (
@@ -22,6 +23,7 @@ from holdfast.scheduling.reachability.checks import (
 )
 from holdfast.scheduling.reachability.elsewhere import check_elsewhere
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
+from holdfast.scheduling.reachability.node_selection import matching_machines
 from holdfast.scheduling.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.together import check_together
@@ -81,6 +83,17 @@ class Walk:
         """The tiers that a job passes without ever running there: each costs its whole timeout, every time."""
         last = self.steps[-1:] if self.outcome is not Outcome.ARRIVES else ()
         return tuple(step for step in self.steps if step.takes_the_job is False and step not in last)
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """The architectures of the machines that the pods may get on any of its tiers."""
+        kinds = {
+            machine.labels.get(ARCH)
+            for step in self.steps
+            for pool in step.tier.node_pools
+            for machine in matching_machines(self.shape, pool)
+        }
+        return tuple(sorted(each for each in kinds if isinstance(each, str)))
 
 
 def walk(shape: Shape, tiers: Sequence[TierFacts]) -> Walk:

@@ -12,7 +12,7 @@ from holdfast.infra.admission_policies.manifests import admission_manifests
 from holdfast.infra.admission_policies.program import read_program
 from holdfast.policies.inputs import all_pools
 from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import UNKNOWN, Json
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import ZONE
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
@@ -86,6 +86,18 @@ def test_fallback_policy_gets_the_facts_of_the_pools_that_its_tiers_name(tmp_pat
     assert last["maxNodes"] == 2, "192 CPUs are two machines of 96"
     assert obj(last["labels"])["holdfast.dev/pool"] == "a100", "pods select it"
     assert obj(last["labelValues"])[ZONE] == [*ZONES], "pods may select each"
+
+
+def test_tier_of_a_node_pool_for_any_pool_gets_facts_with_its_own_label(tmp_path: Path) -> None:
+    on_spot, last = POOLS
+    spec = obj(last["spec"])
+    given = obj(obj(spec["template"])["spec"])
+    any_pool: Json = {"key": "holdfast.dev/pool", "operator": "NotIn", "values": ["a100-spot"]}
+    requirements: list[JsonValue] = [*objects(given["requirements"]), any_pool]
+    shared: Json = {**last, "spec": {**spec, "template": {"spec": {**given, "requirements": requirements}}}}
+    facts = facts_in(admission_manifests(read_program([written(tmp_path, LADDER, on_spot, shared)])))[-1]
+    assert facts["capacity"] == "on-demand", "Karpenter makes its nodes for pods that select the tier"
+    assert obj(facts["labels"])["holdfast.dev/pool"] == "a100", "and sets the label that they select"
 
 
 def test_tier_elsewhere_gets_no_facts_of_a_pool_here(tmp_path: Path) -> None:
