@@ -79,15 +79,6 @@ def _sizes(half: Resources) -> tuple[TriedJob, ...]:
             pods=5,
         ),
         _job("either-label", half, _tier(requirements=(_EITHER,)), selector={TEAM: "vision"}),
-        # Karpenter sets the pool label that pods select.
-        _job(
-            "any-pool",
-            half,
-            *(
-                replace(_tier(), pool_label=each)
-                for each in ({"operator": "Exists"}, {"operator": "NotIn", "values": ["other"]})
-            ),
-        ),
     )
 
 

@@ -56,8 +56,7 @@ class TriedTier:
 
     `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes.
     `daemons_cpu_millis` is what a DaemonSet on its nodes requests. If
-    `is_open`, its requirements are all there are. `beside` are more NodePools that have its label. A requirement on
-    `pool_label` stands in place of that label.
+    `is_open`, its requirements are all there are. `beside` are more NodePools that have its label.
     """
 
     name: str
@@ -69,7 +68,6 @@ class TriedTier:
     taints: tuple[Taint, ...] = ()
     requirements: tuple[Json, ...] = ()
     is_open: bool = False
-    pool_label: Json | None = None
     weight: int = 1
     beside: tuple[TriedTier, ...] = ()
     limits: Json | None = None
@@ -129,15 +127,10 @@ class TriedTier:
         spec = node_pool_spec(self.pool, machines, KWOK, NODE_CLASS, self.weight, zones=self.zones)
         template = obj(spec["template"])
         labels, inner = obj(obj(template["metadata"])["labels"]), obj(template["spec"])
-        requirements = [*(() if self.is_open else objects(inner["requirements"])), *self.requirements]
-        named = {**labels, POOL: label, **self.labels}
-        if self.pool_label is not None:
-            del named[POOL]
-            requirements.append({"key": POOL, **self.pool_label})
         written: Json = {
             **inner,
             "taints": [*objects(inner["taints"]), *map(_as_written, self.taints)],
-            "requirements": [*requirements],
+            "requirements": [*(() if self.is_open else objects(inner["requirements"])), *self.requirements],
         }
         return {
             "apiVersion": "karpenter.sh/v1",
@@ -146,7 +139,7 @@ class TriedTier:
             "spec": {
                 **spec,
                 "limits": spec["limits"] if self.limits is None else self.limits,
-                "template": {"metadata": {"labels": named}, "spec": written},
+                "template": {"metadata": {"labels": {**labels, POOL: label, **self.labels}}, "spec": written},
             },
         }
 
