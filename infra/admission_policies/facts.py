@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.components.fallback_policy.ladder import label_values_object, machine_capacity_object
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_NODES, MOST_TAINTS
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import SPOT, ZONE, CapacityType
+from holdfast.scheduling.labels import POOL, SPOT, ZONE, CapacityType
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, label_of
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import non_dominated
@@ -61,6 +61,9 @@ def _labels(pool: PoolFacts) -> Json | None:
     found: dict[str, JsonValue] = {}
     for key, fact in pool.labels.items():
         only = fact.only if isinstance(fact, LabelValues) else fact
+        if key == POOL and isinstance(fact, LabelValues) and pool.name in fact:
+            # Karpenter sets the value that the pods of the tier select.
+            only = pool.name
         if isinstance(only, str):
             found[key] = only
         elif fact != ABSENT and not (_is_given(key) and (key, fact) != (OTHERS, UNKNOWN)):

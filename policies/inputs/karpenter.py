@@ -153,7 +153,7 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             capacity_types=kinds,
             is_decided=decided,
             has_reservation=_has_reservation(on_ec2),
-            labels=_labels(node_pool, label, read, kinds, provisioner),
+            labels=_labels(node_pool, read, kinds, provisioner),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
@@ -394,14 +394,14 @@ def _zones(read: NodePoolRequirements | Unknown, provisioner: Provisioner) -> fr
 
 def _labels(
     node_pool: StackResource,
-    label: PoolLabel,
     read: NodePoolRequirements | Unknown,
     kinds: frozenset[str],
     provisioner: Provisioner,
 ) -> Mapping[str, LabelFact] | Unknown:
     """Return the labels of its nodes: those it sets, and those of which Karpenter sets the value that pods select.
 
-    Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type.
+    Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type. A DaemonSet
+    that selects any of the values counts on all of its nodes: Karpenter compares it with the NodePool before it has pods.
     """
     written = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
     if written is UNKNOWN:
@@ -419,8 +419,6 @@ def _labels(
             key: values if values.only is None else values.only
             for key, values in {**read.allowed, CAPACITY_TYPE: LabelValues(values=kinds)}.items()
         },
-        # On the nodes of pods that select it.
-        **({POOL: label} if isinstance(label, str) else {}),
         ZONE: read.zones(provisioner) or UNKNOWN,
         **dict.fromkeys((*read.unknown_keys, *contradicted), UNKNOWN),
         **others,

@@ -1,5 +1,8 @@
 """What DaemonSets of the program take of the nodes that jobs run on."""
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from holdfast.policies.inputs import declared_pools
@@ -7,11 +10,12 @@ from holdfast.policies.inputs.node_agents import DAEMON_SET
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program, requesting
 from tests.support.builders.stack_resources import resource
+from tests.support.json_objects import obj, objects
 
 TAINT: Value = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 ANY: Value = [{"operator": "Exists"}]
@@ -48,6 +52,25 @@ def test_daemons_take_their_requests_of_the_nodes_that_they_run_on(pod: dict[str
     before, after = machine(pool), machine(pool, daemons(**pod))
     taken = before.allocatable.cpu_millis - after.allocatable.cpu_millis
     assert (taken, before.max_pods - after.max_pods) == ((500, 1) if runs else (0, 0)), "CPU, and a pod"
+
+
+@pytest.mark.parametrize(("selected", "counts"), [("cpu", True), ("cpu-spot", True), ("other", False)])
+def test_daemons_of_any_pool_count_on_a_node_pool_for_any_pool(selected: str, counts: bool) -> None:
+    label: Value = {"key": POOL, "operator": "NotIn", "values": ["other"]}
+    pool = with_requirement(cpu_pool("cpu", "on-demand"), label)
+    before, after = machine(pool), machine(pool, daemons(nodeSelector={POOL: selected}))
+    taken = before.allocatable.cpu_millis - after.allocatable.cpu_millis
+    assert taken == (500 if counts else 0), "Karpenter compares them with the NodePool before it has pods"
+
+
+def with_requirement(pool: StackResource, requirement: Value) -> StackResource:
+    """A NodePool without labels, and with one more requirement."""
+    props = cast("Json", pool.props)
+    template = obj(obj(props["spec"])["template"])
+    inner = obj(template["spec"])
+    required = {**inner, "requirements": [*objects(inner["requirements"]), requirement]}
+    spec = {**obj(props["spec"]), "template": {"spec": required}}
+    return replace(pool, props=cast("dict[str, Value]", {**props, "spec": spec}))
 
 
 def word(*agents: StackResource) -> Word:
