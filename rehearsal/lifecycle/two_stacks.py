@@ -126,8 +126,8 @@ def connected(home: Stack, there: Stack) -> tuple[Stack, Stack]:
     for stack in (home, there):
         if stack.subject.cloud != _AWS:
             raise RehearsalError(
-                f"{stack.name} is a stack on {stack.subject.cloud}: rehearse two stacks on AWS. GKE and AKS clusters accept no jobs, "
-                "and checkpoints of another cloud are not shared"
+                f"{stack.name} is a stack on {stack.subject.cloud}: rehearse two stacks on AWS. The services that exchange "
+                "tokens for GKE and AKS are not simulated"
             )
     return home, replace(there, backend=home.place)
 

@@ -282,59 +282,59 @@ DNS_ZONE: Document = {
 ACCOUNT = f"/subscriptions/{ELSEWHERE}/resourceGroups/kept/providers/Microsoft.Storage/storageAccounts/ofhome"
 
 
+BLOB_ZONES = ["privatelink.blob.core.windows.net"]
+
+
 @pytest.mark.parametrize(
-    ("own", "zones"),
-    [
-        (None, ["privatelink.blob.core.windows.net"]),
-        ({}, ["privatelink.blob.core.windows.net"]),
-        (DNS_ZONE, []),
-    ],
+    ("own", "zones", "namespaces"),
+    [(None, BLOB_ZONES, ["vision"]), ({}, BLOB_ZONES, ["vision"]), (DNS_ZONE, [], ["vision", "tabular"])],
     ids=["service endpoint", "private endpoint", "the user's zone"],
 )
 def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, own: Document | None, zones: list[str]
+    monkeypatch: pytest.MonkeyPatch, own: Document | None, zones: list[str], namespaces: list[str]
 ) -> None:
-    uri = "abfss://vision@ofhome.blob.core.windows.net"
-    home = OtherStack(
-        {"checkpointUris": {"vision": uri}, CHECKPOINT_ACCOUNT: {"id": ACCOUNT, "tenantId": TENANT}}
-    )
+    uris = {name: f"abfss://{name}@ofhome.blob.core.windows.net" for name in ("vision", "tabular")}
+    home = OtherStack({"checkpointUris": uris, CHECKPOINT_ACCOUNT: {"id": ACCOUNT, "tenantId": TENANT}})
     monkeypatch.setattr(pulumi, "StackReference", home)
 
     def change(document: Document) -> None:
-        document.update(acceptsFrom=[{**HOMES[0], "checkpoints": "acme/holdfast/home"}, HOMES[1]])
+        accepted: Document = {**HOMES[0], "checkpoints": "acme/holdfast/home", "namespaces": [*namespaces]}
+        document.update(acceptsFrom=[accepted])
         if own is not None:
             section(document, "checkpoints").update(privateEndpoint=own)
 
     recording = composed(nap_platform(change))
     assert complaints_of(recording) == [], "Azure would reject the request, or drop the field"
     address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
-    assert text(address, "data", "CHECKPOINT_URI") == uri, "the address that home has"
+    assert text(address, "data", "CHECKPOINT_URI") == uris["vision"], "the address that home has"
     grants = {
         name: recording.one(":RoleAssignment", f"checkpoint-access-of-{name}-checkpoints-assignment")
-        for name in ("vision", "tabular")
+        for name in uris
     }
     assert {name: text(grant, "scope") for name, grant in grants.items()} == {
-        "vision": f"{ACCOUNT}/blobServices/default/containers/vision",
-        "tabular": "checkpoints-tabular-id",
-    }, "home's container for the named namespace alone, and nothing else in home's account"
+        name: f"{ACCOUNT}/blobServices/default/containers/{name}"
+        if name in namespaces
+        else f"checkpoints-{name}-id"
+        for name in uris
+    }, "home's container for the named namespaces alone, and nothing else in home's account"
     role = f"/subscriptions/{ELSEWHERE}/providers/Microsoft.Authorization/roleDefinitions/{STORAGE_BLOB_DATA_CONTRIBUTOR}"
     assert text(grants["vision"], "roleDefinitionId") == role, (
         "what home's own jobs have, as Azure returns it for a scope in another subscription"
     )
     endpoint = recording.one(":PrivateEndpoint", "checkpoints-of-us-east-1-endpoint")
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
-    assert text(connection, "privateLinkServiceId") == ACCOUNT, "home's firewall refuses every other way"
+    assert text(connection, "privateLinkServiceId") == ACCOUNT, (
+        "home's network rules refuse every other way, and one endpoint serves all namespaces"
+    )
     assert "checkpoints-of-us-east-1-names" in recording.everything_before(address), (
         "no job starts before the name leads there"
     )
     assert [text(one, "privateZoneName") for one in recording.of(":PrivateZone")] == zones, (
         "a network is linked to one zone of this name"
     )
-    (record_of,) = objects(
-        recording.one(":PrivateDnsZoneGroup", "checkpoints-of-us-east-1-names"), "privateDnsZoneConfigs"
-    )
-    assert text(record_of, "privateDnsZoneId") == ("blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]), (
-        "the record is in it"
-    )
+    for names in recording.of(":PrivateDnsZoneGroup"):
+        (record_of,) = objects(names, "privateDnsZoneConfigs")
+        zone = "blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]
+        assert text(record_of, "privateDnsZoneId") == zone, f"{names.name}: the record is in it"
     private = value(recording.one(":StorageAccount"), "publicNetworkAccess") == "Disabled"
     assert private is (own is not None), "the stack's own account is reached as before"
