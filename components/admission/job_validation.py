@@ -220,11 +220,13 @@ def _check_variables(judged: JobChecks, capacity: Sequence[NodeSelection]) -> Ma
         "maxCost": faults.unusable_max_cost(),
     }
     walked = {
+        **walk.request_variables(),
         "shapes": shapes(kind, judged.pods),
         "beside": "variables.shapes.filter(s, s.beside)",
         "total": links.total_requests(),
         "start": walk.start_tier(),
         **links.tier_checks(),
+        "exceeding": links.total_checks(),
         "broken": walk.failed_checks(),
         "end": walk.end_tier(),
         "ending": walk.rejection_reasons(),

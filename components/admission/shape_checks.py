@@ -6,7 +6,7 @@ A shape is a template that follows the ladder: its pods and their requests. The 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from holdfast.components.admission.expressions import text, texts
@@ -20,7 +20,6 @@ from holdfast.components.admission.tier_checks import (
     integer_string,
     is_in_bytes,
     tier_checks,
-    total_check,
     untolerated_taints,
 )
 from holdfast.scheduling.labels import EFA_RESOURCE, GPU_RESOURCE, ON_DEMAND
@@ -35,6 +34,25 @@ _MIB: Final = 2**20
 _NONE: Final = 'dyn("0")'
 
 
+def request_variables() -> Mapping[str, str]:
+    """Return the requests of a pod of each template that follows the ladder, by the name of the policy variable.
+
+    They are no part of `shapes`: the API server checks types in a time that grows with the square of an expression's
+    length.
+    """
+    spec = "variables.specs[i]"
+    # In bytes: the amounts are added exactly and then rounded up.
+    mebibytes = f"({{}} + {_MIB - 1}) / {_MIB}"
+    amounts = {
+        "requestedCpu": at_most_requested(requested_by_pod(spec, text(_CPU), _millis)),
+        "requestedMemory": at_most_requested(mebibytes.format(requested_by_pod(spec, text(_MEMORY), _whole))),
+        "requestedGpus": at_most_requested(requested_by_pod(spec, text(GPU_RESOURCE), _whole)),
+        "requestedEfa": at_most_requested(requested_by_pod(spec, text(EFA_RESOURCE), _whole)),
+        "requestedDevices": _devices(spec, mebibytes),
+    }
+    return {name: f"variables.following.map(i, {amount})" for name, amount in amounts.items()}
+
+
 def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     """Return one map for each template that follows the ladder.
 
@@ -44,22 +62,20 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     of pods of an item.
     """
     item, spec = "variables.items[i]", "variables.specs[i]"
-    # In bytes: the amounts are added exactly and then rounded up.
-    mebibytes = f"({{}} + {_MIB - 1}) / {_MIB}"
     fields = {
         "name": f"string({item}.{kind.name})",
         "pods": pods(item),
-        "cpu": at_most_requested(requested_by_pod(spec, text(_CPU), _millis)),
-        "memory": at_most_requested(mebibytes.format(requested_by_pod(spec, text(_MEMORY), _whole))),
-        "gpus": at_most_requested(requested_by_pod(spec, text(GPU_RESOURCE), _whole)),
-        "efa": at_most_requested(requested_by_pod(spec, text(EFA_RESOURCE), _whole)),
-        "devices": _devices(spec, mebibytes),
+        "cpu": "variables.requestedCpu[j]",
+        "memory": "variables.requestedMemory[j]",
+        "gpus": "variables.requestedGpus[j]",
+        "efa": "variables.requestedEfa[j]",
+        "devices": "variables.requestedDevices[j]",
         "spec": spec,
         "untolerated": untolerated_taints(spec),
         "beside": f"!{_waits(kind, item)}",
     }
     pairs = ", ".join(f"{text(name)}: dyn({value})" for name, value in fields.items())
-    return f"variables.following.map(i, {{{pairs}}})"
+    return f"lists.range(size(variables.following)).map(j, [variables.following[j]].map(i, {{{pairs}}})[0])"
 
 
 def _waits(kind: JobKind, item: str) -> str:
@@ -203,7 +219,7 @@ def failed_checks() -> str:
     of_all = fill_template(messages.CANNOT_FALL_BACK, who=text(messages.THE_JOB), where=where, why=why)
     found = " + ".join([f"({capacity_check()})", *(f"variables.{link}[i][j]" for link in tier_checks())])
     shapes = f"lists.range(size(variables.shapes)).map(j, [{found}].filter(w, size(w) > 0).map(w, {of_shape})).flatten()"
-    job = f"[{total_check()}].filter(w, size(w) > 0).map(w, {of_all})"
+    job = f"[variables.exceeding[i]].filter(w, size(w) > 0).map(w, {of_all})"
     return (
         "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
         f"i < variables.start ? [] : ({shapes} + {job}))"

@@ -341,8 +341,15 @@ def machine_check() -> str:
     return f"size({_ROOMS}) == 0 ? [] : [{fitting}].map(w, {apart}).flatten()"
 
 
-def total_check() -> str:
-    """Return why the shapes that run together do not fit on tier `i`: a list of one sentence or none."""
+def total_checks() -> str:
+    """Return for each tier why the shapes that run together do not fit on it: a list of one sentence or none."""
+    return (
+        "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
+        f"i < variables.start ? [] : ({_total_check()}))"
+    )
+
+
+def _total_check() -> str:
     nodes, total = f"int({_NODES}.orValue(0))", "variables.total"
     most = {name: f"{_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in _AMOUNTS}
     # Of devices only what the pods request; where one machine has none, the others decide.
