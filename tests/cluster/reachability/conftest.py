@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.clusters.fallback import install_karpenter, system_node
 from tests.support.clusters.operators import OperatorCluster, operator_cluster
-from tests.support.clusters.reachability import sell_whole_machines
+from tests.support.clusters.reachability import BATCHES, sell_whole_machines
 
 
 @pytest.fixture(scope="module")
@@ -15,5 +15,5 @@ def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[OperatorClu
     with operator_cluster(tmp_path_factory.mktemp("reachability")) as charts:
         sell_whole_machines(charts.client)
         charts.apply(system_node("operators"))
-        install_karpenter(charts)
+        install_karpenter(charts, BATCHES)
         yield charts

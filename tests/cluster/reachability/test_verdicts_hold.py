@@ -5,7 +5,7 @@ other: pools as the components write them, with what a hand may have written ove
 reads them with. Machines are simulated; who decides about them is not. The cluster autoscalers of GKE and AKS cannot be
 run here: of their pools the same links are judged, with what their documentation says of taints and of what is reserved.
 
-`HOLDFAST_SEED` draws the same jobs again.
+`HOLDFAST_SEED` draws the same jobs again; `make soak` draws more of them.
 """
 
 import os
@@ -32,15 +32,16 @@ from tests.support.clusters.admission import (
 from tests.support.clusters.operators import OperatorCluster
 from tests.support.clusters.reachability import Trial, try_out
 from tests.support.fakes.job_market import MarketTier, end_of
+from tests.support.soak import sized
 from tests.support.strategies.reachability_jobs import drawn_jobs
 from tests.support.strategies.reachability_pools import open_jobs
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.seeded, pytest.mark.timeout(900)]
 
-DRAWN: Final = 8
+DRAWN: Final = sized(4, soak=8)
 
 #: Jobs on NodePools with open requirements, two tiers or three each.
-DRAWN_OPEN: Final = 12
+DRAWN_OPEN: Final = sized(6, soak=12)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from holdfast.components.admission.rules import TolerationRule
 from holdfast.rehearsal.output import say
@@ -26,11 +25,8 @@ from tests.support.clusters.admission import (
 )
 from tests.support.clusters.fallback import install_karpenter, system_node
 from tests.support.clusters.operators import operator_cluster
-from tests.support.clusters.reachability import Trial, sell_whole_machines, try_out
+from tests.support.clusters.reachability import BATCHES, Trial, sell_whole_machines, try_out
 from tests.support.strategies.reachability_pools import open_jobs
-
-#: Each plan takes all pods that wait: with the usual second, there is one for every few NodePools that get ready.
-_BATCHES: Final[Json] = {"batchIdleDuration": "5s", "batchMaxDuration": "40s"}
 
 
 def reachability(*, seed: int | None, rounds: int, jobs: int) -> None:
@@ -61,7 +57,7 @@ def _tried(jobs: Sequence[TriedJob], rules: Sequence[TolerationRule]) -> Sequenc
     with tempfile.TemporaryDirectory() as folder, operator_cluster(Path(folder)) as cluster:
         sell_whole_machines(cluster.client)
         cluster.apply(system_node("operators"))
-        install_karpenter(cluster, _BATCHES)
+        install_karpenter(cluster, BATCHES)
         make_namespace(cluster.client, TRAINING, {TRAINING_LABEL: TRAINING_VALUE})
         make_namespace(cluster.client, ELSEWHERE, {})
         cluster.apply(*admission_objects(rules))
