@@ -1,15 +1,19 @@
 """The controller is killed; its API server throttles it, fails, stops answering and restarts on another port."""
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.clusters.gangs import watched_gangs
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, jobset, replica, wait_until
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -17,15 +21,18 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 WRITES = range(1, 5)
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("fault", [pytest.param(Fault.LOSE, marks=pytest.mark.soak), Fault.LOSE_ANSWER])
 def test_a_move_interrupted_by_a_kill_at_any_write_is_completed_by_the_next_process(
     cluster: LoopCluster, tmp_path: Path, fault: Fault
 ) -> None:
+    seed = seed_of(None, os.environ.get(SEED_VARIABLE))
+    print(f"{SEED_VARIABLE}={seed}")
     with (
         running_proxy(cluster.kubeconfig, tmp_path) as api,
         watched_gangs(cluster.client, NAMESPACE) as gangs,
     ):
-        for write in WRITES:
+        for write in sorted(Random(seed).sample(WRITES, sized(2, soak=len(WRITES)))):
             name = f"killed-at-{write}"
             cluster.apply(jobset(name))
             with replica(api.kubeconfig, tmp_path) as doomed:
@@ -38,7 +45,9 @@ def test_a_move_interrupted_by_a_kill_at_any_write_is_completed_by_the_next_proc
             with replica(api.kubeconfig, tmp_path):
                 cluster.wait_on(name, "spot-b")
             state = cluster.state(name)
-            assert (state["moves"], state["rank"]) == (1, 1), f"one move, killed at write {write}"
+            assert (state["moves"], state["rank"]) == (1, 1), (
+                f"one move, killed at write {write} (seed {seed})"
+            )
             cluster.clear()
             cluster.forget_leader()
     assert not gangs.overlaps, "two gangs of one job ran at the same time"
