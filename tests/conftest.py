@@ -26,8 +26,9 @@ settings.register_profile(
 )
 settings.load_profile("soak" if os.environ.get(VARIABLE) else "holdfast")
 
-# The SDKs and the collected tests are a million objects that live until the end: a collection that walks them frees
-# nothing, and all of them together took a fifth of the time.
+# The SDKs and the collected tests are a million objects that live until the end: a garbage collection that walks them
+# frees nothing. None runs before the first test, and few run then.
+gc.disable()
 gc.set_threshold(100_000, 20, 50)
 
 # The API servers that tests start spend a third of their CPU time on garbage, most of it while kinds are defined: with
@@ -47,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Leave out of later garbage collections what is imported by now."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
