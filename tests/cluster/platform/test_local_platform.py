@@ -85,7 +85,7 @@ def test_a_second_up_changes_nothing(stack: Stack) -> None:
     before = processes_of(stack.workspace)
     stack.environment.start()
     with stack.session() as rehearsal:
-        outcome = rehearsal.up()
+        outcome = rehearsal.up(judged=True)
     assert outcome.changed == 0, f"nothing was left to do, yet {dict(outcome.changes)}"
     assert processes_of(stack.workspace) == before, "and the same processes run"
 
