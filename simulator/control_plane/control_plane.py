@@ -121,7 +121,9 @@ def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
 
 def _runs(pid_file: Path) -> bool:
     try:
-        return psutil.Process(int(pid_file.read_text())).status() != psutil.STATUS_ZOMBIE
+        pid = pid_file.read_text()
+        # kwokctl creates the file before it writes into it.
+        return not pid or psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE
     except (psutil.NoSuchProcess, ValueError, OSError):
         return False
 

@@ -281,6 +281,14 @@ def test_process_that_has_not_started_is_no_failure(tmp_path: Path) -> None:
     assert not (tmp_path / "control-plane").exists(), "the check changes nothing"
 
 
+def test_process_whose_pid_is_being_written_has_not_exited(tmp_path: Path) -> None:
+    found = launcher_of_exited_etcd(tmp_path, "")
+    pid = found.layout.pids_dir / "etcd.pid"
+    pid.write_text("")
+    found.raise_if_exited("etcd")
+    assert pid.exists(), "the next check reads it"
+
+
 def test_taken_port_has_its_own_error(tmp_path: Path) -> None:
     log = "listen tcp 127.0.0.1:2: bind: address already in use"
     with pytest.raises(PortTakenError, match="etcd"):
