@@ -13,7 +13,7 @@ from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import stopping
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program
-from tests.support.builders.stack_resources import gke_pools, ladder, namespace, resource
+from tests.support.builders.stack_resources import A100, A100_SPOT, gke_pools, ladder, namespace, resource
 
 NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 BOTH: Value = ["Ingress", "Egress"]
@@ -67,8 +67,12 @@ def test_default_priority_is_that_of_pods_without_a_class(
     pools = [
         replace(each, props={**each.props, "autoscaling": {"totalMaxNodeCount": 4.0}}) for each in gke_pools()
     ]
-    found = str(stopping([namespace(), ladder(), *pools, priority]))
+    made = ladder()
+    spec: Value = {"tiers": [A100_SPOT, A100], "shapes": [{"name": "small", "cpu": "1", "memory": "1Gi"}]}
+    declared = replace(made, props={**made.props, "spec": spec})
+    found = str(stopping([namespace(), declared, *pools, priority]))
     assert ("a priority below -10" in found) is stops, f"the autoscaler makes them no node: {found}"
+    assert not stopping([namespace(), made, *pools, priority]), "jobs without shapes may name a class"
 
 
 BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
