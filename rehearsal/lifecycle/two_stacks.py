@@ -126,7 +126,7 @@ def connected(home: Stack, there: Stack) -> tuple[Stack, Stack]:
     for stack in (home, there):
         if stack.subject.cloud != _AWS:
             raise RehearsalError(
-                f"{stack.name} is a stack on {stack.subject.cloud}: rehearse two stacks on AWS. The services that exchange "
+                f"{stack.name} is a stack on {stack.subject.cloud}: name two stacks on AWS. The services that exchange "
                 "tokens for GKE and AKS are not simulated"
             )
     return home, replace(there, backend=home.place)
