@@ -13,8 +13,8 @@ BIN    := .venv/bin
 RUN    := $(BIN)/holdfast
 SOAK   := $(BIN)/python -m tests.soak
 UV     := $(BIN)/uv
-# Three on two cores: tests wait for control planes longer than they compute. Four starve the waits with short limits.
-WORKERS ?= 3
+# Four on two cores: of a worker's time two fifths are CPU time, and the others are waits for control planes.
+WORKERS ?= 4
 PYTEST := $(BIN)/pytest
 BESIDE := nice -n 10 $(MAKE) --no-print-directory
 # What needs `make tools`: the engine, control planes, and the tests that ask the package registry.
