@@ -178,7 +178,7 @@ def a_pod(valid: Json) -> st.SearchStrategy[Json]:
     return damaged(valid) | admitted(valid, pod_schema(), annotations=(CHECKPOINTED, PROGRESS))
 
 
-@settings(max_examples=sized(40, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=sized(20, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
 @given(
     job=JOBS["JobSet"],
     ray=JOBS["RayJob"],
@@ -227,7 +227,7 @@ WORKLOAD: Json = {
 }
 
 
-@settings(max_examples=sized(40, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=sized(20, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
 @given(
     ladder=damaged(policy({"pool": "spot-a", "price": 3, "maxFailures": 2}, {"pool": "on-demand"}))
     | admitted(policy(), schema_of("FallbackPolicy")),
@@ -287,7 +287,7 @@ def noted(job: Json, **annotations: str) -> Json:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=sized(30, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=sized(15, soak=2000), suppress_health_check=(HealthCheck.too_slow,))
 @given(data=st.data())
 def test_both_sides_of_a_transfer_may_have_extreme_values(kind: str, data: st.DataObject) -> None:
     record, origin, permit, lost = (data.draw(each) for each in (RECORDS, ORIGINS, PERMITS, EPOCHS))

@@ -13,6 +13,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 JOBS: Final = ("a", "b", "c")
 NODES: Final = ("n", "m")
@@ -53,7 +54,7 @@ Change = Callable[[Caches, str, str, int], None]
 CHANGES: Final[Sequence[Change]] = (put_pod, put_pod, put_pod, put_placeholder, put_job, put_node, remove_one)
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(40, soak=2000))
 @given(
     st.lists(
         st.tuples(st.sampled_from(CHANGES), st.sampled_from(JOBS), st.sampled_from(NODES), st.integers(0, 3)),

@@ -28,6 +28,7 @@ from tests.support.builders.fallback_objects import (
     worker,
 )
 from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 KEY: Final = JobKey("JobSet", NAMESPACE, "train")
 CHILD: Final = "train-worker-0"
@@ -141,7 +142,7 @@ class Observed:
         cache.put({**child, "spec": {**obj(child["spec"]), "suspend": suspend}})
 
 
-@settings(max_examples=300)
+@settings(max_examples=sized(75, soak=3000))
 @given(
     st.sampled_from([waiting, suspended]),
     st.lists(st.one_of(POD_EVENTS, CHILD_EVENTS), min_size=5, max_size=40),

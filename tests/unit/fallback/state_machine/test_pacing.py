@@ -62,7 +62,7 @@ def _steps(changes: Sequence[tuple[timedelta, int]]) -> list[tuple[datetime, int
     return [(T0 + at, number) for at, number in sorted(at_first.items())]
 
 
-@settings(max_examples=sized(30, soak=2000))
+@settings(max_examples=sized(15, soak=2000))
 @given(
     first=capacities,
     second=capacities,
