@@ -153,6 +153,19 @@ ARCH: Final = "kubernetes.io/arch"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 OS: Final = "kubernetes.io/os"
 ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+# JobSet's labels on the pods of a JobSet, and of one of its replicated jobs.
+JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
+
+# Annotation on a JobSet, or on one of its Job templates: each child Job gets a domain of this topology for itself.
+EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+# KubeRay's labels on the pods of a worker group, and of all workers with the value.
+RAY_GROUP: Final = "ray.io/group"
+RAY_NODE_TYPE: Final = "ray.io/node-type"
+RAY_WORKER: Final = "worker"
 
 # The extended resource of GPUs.
 GPU_RESOURCE: Final = "nvidia.com/gpu"

@@ -45,6 +45,7 @@ from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,9 +57,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
-
-
-REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,9 +205,7 @@ def capacity_selection_of_child(child: Json) -> JsonValue:
     return placement_in(pod_spec)
 
 
-_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _UID: Final = "jobset.sigs.k8s.io/jobset-uid"
-_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 
 class JobSetKind:
@@ -220,7 +216,7 @@ class JobSetKind:
 
     def job_of_pod(self, pod: Json) -> JobKey | None:
         """Return the JobSet of a pod."""
-        name = text(labels_of(pod).get(_NAME))
+        name = text(labels_of(pod).get(JOBSET_NAME))
         return JobKey(self.kind, namespace_of(pod), name) if name else None
 
     def job_of_child(self, child: Json) -> JobKey | None:
@@ -346,13 +342,13 @@ def _shape(job: Json, each: ReplicatedJob) -> PodShape:
     """Return the shape of a template's pods. JobSet itself keeps the pods of exclusive topologies apart."""
     labels = {
         **pod_labels(each.template),
-        _NAME: text(metadata_of(job).get("name")),
+        JOBSET_NAME: text(metadata_of(job).get("name")),
         REPLICATED_JOB: each.name,
     }
     is_exclusive = any(
-        _EXCLUSIVE in annotations_of(owner) for owner in (job, mapping(each.spec.get("template")))
+        EXCLUSIVE_TOPOLOGY in annotations_of(owner) for owner in (job, mapping(each.spec.get("template")))
     )
-    problem = f"JobSet places its pods ({_EXCLUSIVE})" if is_exclusive else None
+    problem = f"JobSet places its pods ({EXCLUSIVE_TOPOLOGY})" if is_exclusive else None
     return shape_of(each.pod_spec, each.replicas * each.pods_at_once, labels, problem)
 
 

@@ -61,7 +61,7 @@ from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CAPACITY_KEYS
+from holdfast.scheduling.labels import CAPACITY_KEYS, RAY_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Observation
 
 
-GROUP: Final = "ray.io/group"
 _UNBOUNDED: Final = 2**31 - 1
 
 
@@ -141,7 +140,7 @@ def head_pod_spec(rayjob: Json) -> Json:
 
 def group_of(pod: Json) -> str:
     """Return the worker group of a pod; a head's is `headgroup`."""
-    return text(labels_of(pod).get(GROUP))
+    return text(labels_of(pod).get(RAY_GROUP))
 
 
 _KIND: Final = "RayJob"

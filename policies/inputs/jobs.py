@@ -16,7 +16,7 @@ from holdfast.policies.inputs.job_ends import hindered_pods
 from holdfast.policies.inputs.namespace_limits import default_priority, limit_ranges_near, priority_classes
 from holdfast.policies.inputs.other_workloads import held_ports
 from holdfast.policies.inputs.pod_security import rejected_by_standard
-from holdfast.policies.inputs.pod_templates import HOST, SPOT_SELECTIONS, PodTemplate
+from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS, PodTemplate
 from holdfast.policies.inputs.runtime_classes import with_runtime_class
 from holdfast.policies.inputs.volumes import volume_zones
 from holdfast.policies.resources import (
@@ -31,7 +31,19 @@ from holdfast.policies.resources import (
     text_at,
 )
 from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, RECREATE
+from holdfast.scheduling.labels import (
+    EXCLUSIVE_TOPOLOGY,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    HOSTNAME,
+    JOBSET_NAME,
+    POOL,
+    RAY_GROUP,
+    RAY_NODE_TYPE,
+    RAY_WORKER,
+    RECREATE,
+    REPLICATED_JOB,
+)
 from holdfast.scheduling.reachability import messages
 
 if TYPE_CHECKING:
@@ -42,8 +54,6 @@ if TYPE_CHECKING:
 
 _KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io|batch)/v\w+:(?P<kind>JobSet|RayJob|Job)")
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
-_JOBSET_LABEL: Final = "jobset.sigs.k8s.io"
-_EXCLUSIVE: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
 )
@@ -304,19 +314,19 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
     """Return the template of a replicated job; each of its child jobs may have a topology domain for itself."""
     name, spec = str(text_at(item, "name") or "?"), at(item, "template", "spec")
     each = _parallel(spec)
-    annotations = at(props, "metadata", "annotations"), at(item, "template", "metadata", "annotations")
-    exclusive = next((found for given in annotations if (found := at(given, _EXCLUSIVE)) is not None), None)
+    # JobSet lets the annotation of a replicated job replace its own.
+    annotations = at(item, "template", "metadata", "annotations"), at(props, "metadata", "annotations")
+    exclusive = next(
+        (found for given in annotations if (found := at(given, EXCLUSIVE_TOPOLOGY)) is not None), None
+    )
     owner, replicas = str(text_at(props, "metadata", "name")), _number(item, 1, "replicas")
     template = _template(
-        name,
-        _times(replicas, each),
-        at(spec, "template"),
-        {f"{_JOBSET_LABEL}/jobset-name": owner, f"{_JOBSET_LABEL}/replicatedjob-name": name},
+        name, _times(replicas, each), at(spec, "template"), {JOBSET_NAME: owner, REPLICATED_JOB: name}
     )
     template = replace(template, child_jobs=replicas)
     if exclusive is None:
         return template
-    if exclusive == HOST and each == 1:
+    if exclusive == HOSTNAME and each == 1:
         return replace(template, one_per_node=True)
     return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
 
@@ -334,7 +344,12 @@ def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
     scales = at(cluster, "enableInTreeAutoscaling") is True
     return [
         replace(
-            _template(name, _workers(group, scales=scales), at(group, "template"), {"ray.io/group": name}),
+            _template(
+                name,
+                _workers(group, scales=scales),
+                at(group, "template"),
+                {RAY_GROUP: name, RAY_NODE_TYPE: RAY_WORKER},
+            ),
             added=(_WAITS_FOR_HEAD,),
         )
         for group in groups

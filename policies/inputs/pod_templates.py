@@ -31,6 +31,7 @@ from holdfast.scheduling.labels import (
     GKE_SPOT,
     GKE_SPOT_VALUE,
     GPU_RESOURCE,
+    HOSTNAME,
     SPOT,
     ZONE,
 )
@@ -48,8 +49,8 @@ from holdfast.scheduling.reachability.shape import (
 _MIB: Final = 2**20
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
-#: The topology key of a single node.
-HOST: Final = "kubernetes.io/hostname"
+#: Lists of a term about pods, with which it may select others than its selector does alone.
+_NARROWING: Final = ("namespaces", "matchLabelKeys", "mismatchLabelKeys")
 
 #: The labels with which pods select spot on any cloud. A move removes them, and so does admission.
 SPOT_SELECTIONS: Final[Mapping[str, str]] = {
@@ -223,7 +224,7 @@ class PodTemplate:
             zones=self.zones,
             priority=self.value_of_priority,
             same_placement=Placement.ZONE if ZONE in together else None,
-            one_per_node=self.one_per_node or HOST in apart or bool(host_ports(spec)),
+            one_per_node=self.one_per_node or HOSTNAME in apart or bool(host_ports(spec)),
             after=self.after,
             unmodeled=(
                 *self.unmodeled,
@@ -245,15 +246,20 @@ class PodTemplate:
         """Yield the topology keys of the terms that are about its own pods; the empty one for those about others."""
         for term in terms if is_list(terms) else ():
             key = text_at(term, "topologyKey")
-            yield key if isinstance(key, str) and self._selects_itself(at(term, "labelSelector")) else ""
+            yield key if isinstance(key, str) and self._selects_itself(term) else ""
 
-    def _selects_itself(self, selector: Value) -> bool:
+    def _selects_itself(self, term: Value) -> bool:
+        selector = at(term, "labelSelector")
         labels = selector_at(selector, "matchLabels")
+        is_narrowed = (
+            any(items_at(term, field) for field in _NARROWING) or at(term, "namespaceSelector") is not None
+        )
         by_expression = items_at(selector, "matchExpressions")
         return (
             is_object(selector)
             and labels is not UNKNOWN
             and not by_expression
+            and not is_narrowed
             and labels.items() <= self.labels.items()
         )
 
@@ -261,7 +267,7 @@ class PodTemplate:
     def _unmodeled_affinity(together: Sequence[str], apart: Sequence[str]) -> Iterator[str]:
         if any(key != ZONE for key in together):
             yield "whether its required pod affinity can be met is not judged"
-        if any(key != HOST for key in apart):
+        if any(key != HOSTNAME for key in apart):
             yield "whether its required pod anti-affinity can be met is not judged"
 
 
@@ -354,7 +360,7 @@ def host_ports(spec: Value) -> frozenset[int]:
         for each in known_items(spec, "containers")
         for port in known_items(each, "ports")
     )
-    return frozenset(each for each in found if isinstance(each, int))
+    return frozenset(each for each in found if isinstance(each, int) and each)
 
 
 def _unmodeled(spec: Value) -> Iterator[str]:

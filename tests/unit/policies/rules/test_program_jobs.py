@@ -1,6 +1,7 @@
 """Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -9,7 +10,15 @@ from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, OS, POOL
+from holdfast.scheduling.labels import (
+    CAPACITY_TYPE,
+    EXCLUSIVE_TOPOLOGY,
+    FOLLOWS,
+    HOSTNAME,
+    JOBSET_NAME,
+    OS,
+    POOL,
+)
 from tests.support.builders.program_jobs import (
     JOB,
     JOB_SET,
@@ -32,17 +41,16 @@ from tests.support.json_objects import obj
 
 TITLE = {JOB_SET: "JobSet 'train'", RAY_JOB: "RayJob 'train'", JOB: "Job 'train'"}
 SIDECAR: Json = {**requesting(cpu="2"), "restartPolicy": "Always"}
-HOSTS: Json = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {
-                "topologyKey": "kubernetes.io/hostname",
-                "labelSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": "train"}},
-            }
-        ]
-    }
-}
-EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+
+def one_per_host(labels: Json | None = None, **term: Json | list[str]) -> Json:
+    """An affinity that allows one pod with these labels for each node; `term` is put over its term."""
+    selector: Json = {"matchLabels": labels or {JOBSET_NAME: "train"}}
+    terms: list[Json] = [{"topologyKey": HOSTNAME, "labelSelector": selector, **term}]
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+HOSTS = one_per_host()
 
 
 def word(job: StackResource) -> Word | None:
@@ -105,15 +113,46 @@ def test_gang_of_one_pod_per_host_needs_as_many_nodes(pod: Json, room: bool) -> 
     assert word(job) is (Word.PROVED if room else Word.BROKEN), "the pool has 4 nodes of 4 CPUs for 5 pods"
 
 
+@pytest.mark.parametrize(
+    "term",
+    [{"namespaces": ["other"]}, {"namespaceSelector": {}}, {"matchLabelKeys": ["step"]}, {"mismatchLabelKeys": ["step"]}],
+    ids=["namespaces", "namespaces by labels", "same step", "other steps"],
+)  # fmt: skip
+def test_anti_affinity_that_may_be_about_other_pods_is_not_judged(term: Json) -> None:
+    narrowed = one_per_host(**cast("dict[str, Json]", dict(term)))
+    job = declared_jobset({"containers": [requesting(cpu="1")], "affinity": narrowed}, parallelism=5)
+    assert word(job) is Word.NOT_JUDGED, "pods of its own may share a node, and pods of others may repel them"
+    assert not stopped(job), "what is not known stops nothing"
+
+
+def test_no_host_port_is_taken_by_the_number_zero() -> None:
+    port: Json = {**requesting(cpu="1"), "ports": [{"containerPort": 29500, "hostPort": 0}]}
+    assert word(declared_jobset({"containers": [port]}, parallelism=5)) is Word.PROVED, (
+        "as for the API server"
+    )
+
+
+def test_anti_affinity_by_the_labels_of_kuberay_allows_one_worker_per_node() -> None:
+    apart = one_per_host({"ray.io/group": "worker", "ray.io/node-type": "worker"})
+    template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")], "affinity": apart})
+    five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 5}
+    job = rayjob(spec={"rayClusterSpec": {"workerGroupSpecs": [five]}, "backoffLimit": 5})
+    assert word(declared(RAY_JOB, job)) is Word.BROKEN, "the pool has 4 nodes for 5 workers"
+
+
 def test_child_jobs_with_a_node_each_need_as_many_nodes() -> None:
     template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]})
     five: Json = {**replicated_job(template), "replicas": 5}
     together = declared(JOB_SET, jobset(five))
-    apart = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE: "kubernetes.io/hostname"}))
-    racks = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE: "example.com/rack"}))
+    apart = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE_TOPOLOGY: HOSTNAME}))
+    racks = declared(JOB_SET, jobset(five, annotations={EXCLUSIVE_TOPOLOGY: "example.com/rack"}))
     assert word(together) is Word.PROVED, "three fit on one machine"
     assert word(apart) is Word.BROKEN, "the pool has 4 nodes"
+    own: Json = {"metadata": {"annotations": {EXCLUSIVE_TOPOLOGY: "example.com/rack"}}}
+    replaced: Json = {**five, "template": {**obj(five["template"]), **own}}
+    of_one = declared(JOB_SET, jobset(replaced, annotations={EXCLUSIVE_TOPOLOGY: HOSTNAME}))
     assert word(racks) is Word.NOT_JUDGED, "how many racks there are is not known"
+    assert word(of_one) is Word.NOT_JUDGED, "the annotation of the job replaces that of the JobSet"
 
 
 @pytest.mark.parametrize(
