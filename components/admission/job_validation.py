@@ -19,6 +19,12 @@ from holdfast.components.admission.job_admission import Manifest, match_constrai
 from holdfast.components.admission.job_expressions import QUEUE_NAME, JobKind, variables
 from holdfast.components.admission.job_warnings import job_warning
 from holdfast.components.admission.jobset import JOBSET
+from holdfast.components.admission.pod_placement import (
+    jobset_exclusive,
+    jobset_labels,
+    one_per_node,
+    rayjob_labels,
+)
 from holdfast.components.admission.rayjob import RAYJOB
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection
 from holdfast.components.admission.shape_checks import jobset_pods, rayjob_pods, shapes
@@ -49,10 +55,11 @@ _CONTROLLER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}
 
 @dataclass(frozen=True, kw_only=True)
 class JobChecks:
-    """The checks of a kind of job: the number of pods of an item, and its own faults in message order."""
+    """The checks of a kind of job: the number of pods of an item, which templates run one pod per node, and its own faults."""
 
     kind: JobKind
     pods: Callable[[str], str]
+    one_per_node: str
     faults: Mapping[str, str]
 
 
@@ -62,6 +69,7 @@ def job_checks() -> Sequence[JobChecks]:
         JobChecks(
             kind=JOBSET,
             pods=jobset_pods,
+            one_per_node=one_per_node(JOBSET, jobset_labels(JOBSET), jobset_exclusive()),
             faults={
                 "nothingFollows": faults.nothing_follows(),
                 "ownClaims": faults.jobset_claims(),
@@ -71,6 +79,7 @@ def job_checks() -> Sequence[JobChecks]:
         JobChecks(
             kind=RAYJOB,
             pods=rayjob_pods,
+            one_per_node=one_per_node(RAYJOB, rayjob_labels(RAYJOB)),
             faults={
                 "unstoppable": faults.rayjob_cannot_suspend(),
                 "nothingFollows": f"size(variables.unstoppable) > 0 ? [] : ({faults.nothing_follows()})",
@@ -221,6 +230,7 @@ def _check_variables(judged: JobChecks, capacity: Sequence[NodeSelection]) -> Ma
     }
     walked = {
         **walk.request_variables(),
+        "onePerNode": judged.one_per_node,
         "shapes": shapes(kind, judged.pods),
         "beside": "variables.shapes.filter(s, s.beside)",
         "total": links.total_requests(),

@@ -57,9 +57,9 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     """Return one map for each template that follows the ladder.
 
     It has `name`, `pods` (their number), the requests of a pod (`cpu` in thousandths, `memory` in MiB,
-    `gpus`, `efa`, `devices` by name), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
-    whether it certainly runs together with the other shapes. The argument `pods` returns the expression for the number
-    of pods of an item.
+    `gpus`, `efa`, `devices` by name), the pod specification `spec`, the taints that it does not tolerate (`untolerated`),
+    `onePerNode`, whether no two of its pods share a node, and `beside`, whether it certainly runs together with the other shapes.
+    The argument `pods` returns the expression for the number of pods of an item.
     """
     item, spec = "variables.items[i]", "variables.specs[i]"
     fields = {
@@ -72,6 +72,7 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
         "devices": "variables.requestedDevices[j]",
         "spec": spec,
         "untolerated": untolerated_taints(spec),
+        "onePerNode": "variables.onePerNode[j]",
         "beside": f"!{_waits(kind, item)}",
     }
     pairs = ", ".join(f"{text(name)}: dyn({value})" for name, value in fields.items())
@@ -174,10 +175,15 @@ def shape_title(shape: str) -> str:
 
 def jobset_pods(item: str) -> str:
     """Return how many pods of a JobSet's replicated job run at once."""
+    return f"int({item}.?replicas.orValue(1)) * {child_job_pods(item)}"
+
+
+def child_job_pods(item: str) -> str:
+    """Return how many pods each child Job of a JobSet's replicated job runs at once."""
     spec = f"{item}.?template.?spec"
     parallelism = f"int({spec}.?parallelism.orValue(1))"
     completions = f"int({spec}.?completions.orValue({parallelism}))"
-    return f"int({item}.?replicas.orValue(1)) * [{parallelism}, {completions}].min()"
+    return f"[{parallelism}, {completions}].min()"
 
 
 def rayjob_pods(item: str) -> str:

@@ -313,7 +313,7 @@ def _written(taint: str) -> str:
 
 def machine_check() -> str:
     """A pod fits on a machine, and all pods fit on `maxNodes` machines."""
-    fitting = f"{_ROOMS}.map(m, {_pods_on('m')}).max()"
+    fitting = f"[{_ROOMS}.map(m, {_pods_on('m')}).max(), s.onePerNode ? 1 : {MOST_COUNTED}].min()"
     largest = f"{_ROOMS}[0]"
     none = fill_sentence(
         messages.MACHINE,

@@ -18,6 +18,7 @@ from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
     FOLLOWS,
+    HOSTNAME,
     INSTANCE_TYPE,
     OS,
     SPOT,
@@ -176,8 +177,15 @@ def large_job(cpu: str, templates: int = TEMPLATES, namespace: str = LARGEST) ->
         ]
         for each in range(3)
     ]
+    # The last label of each is another one, so that all of them are compared.
+    labels: Json = {f"example.com/label-{place}": "there" for place in range(4)}
+    apart: Json = {
+        "topologyKey": HOSTNAME,
+        "labelSelector": {"matchLabels": {**labels, "example.com/other": "elsewhere"}},
+    }
+    anti_affinity: Json = {"requiredDuringSchedulingIgnoredDuringExecution": [apart] * 4}
     spec: Json = {
-        "affinity": required_affinity(*terms),
+        "affinity": {**required_affinity(*terms), "podAntiAffinity": anti_affinity},
         "tolerations": [
             {"key": f"example.com/taint-{place}", "operator": "Exists"} for place in range(MOST_TAINTS)
         ],
@@ -191,14 +199,9 @@ def large_job(cpu: str, templates: int = TEMPLATES, namespace: str = LARGEST) ->
         INSTANCE_TYPE: last,
         **{f"example.com/label-{place}": "there" for place in range(4)},
     }
-    jobs = [
-        gang(
-            training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec, devices=devices),
-            2,
-            f"worker-{number}",
-        )
-        for number in range(templates)
-    ]
+    template = training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec, devices=devices)
+    labeled: Json = {**template, "metadata": {"labels": labels}}
+    jobs = [gang(labeled, 2, f"worker-{number}") for number in range(templates)]
     return jobset(*jobs, namespace=namespace, labels={FOLLOWS: "true"})
 
 

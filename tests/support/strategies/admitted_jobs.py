@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.policies.inputs.jobs import declared_jobs
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -45,20 +46,20 @@ from holdfast.scheduling.reachability.shape import (
 from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
+from tests.support.builders.program_jobs import JOB_SET, declared
 from tests.support.builders.training_jobs import (
     POOLS,
     RULES,
     container,
     expression,
-    jobs_of,
     jobset,
     ladder,
     pod,
-    pod_template,
     replicated_job,
     required_affinity,
 )
 from tests.support.json_objects import obj, objects
+from tests.support.strategies.placed_pods import exclusive_topologies, placed
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"
 
@@ -88,14 +89,27 @@ def ladder_with(known: Mapping[str, PoolSummary], written: Ladder, namespace: st
 def shapes_of(jobset: Json) -> tuple[Shape, ...]:
     """The shapes of a JobSet all of whose jobs follow, with those that end before they begin."""
     ended: dict[str, frozenset[str]] = {}
-    for item in objects(obj(jobset["spec"])["replicatedJobs"]):
+    items = objects(obj(jobset["spec"])["replicatedJobs"])
+    for item in items:
         waits = {str(each["name"]): each["status"] for each in objects(item.get("dependsOn"))}
         direct = {name for name, status in waits.items() if status == "Complete"}
         ended[str(item["name"])] = frozenset(direct).union(*(ended[name] for name in waits))
-    return tuple(replace(_shape(name, spec), after=ended[name]) for name, spec in jobs_of(jobset).items())
+    return tuple(
+        replace(_shape(str(item["name"]), item), after=ended[str(item["name"])], one_per_node=apart)
+        for item, apart in zip(items, _one_per_node(jobset), strict=True)
+    )
 
 
-def _shape(name: str, job: Json) -> Shape:
+def _one_per_node(jobset: Json) -> Iterator[bool]:
+    """Whether no two pods of a template share a node, as the policy pack reads it."""
+    (job,) = declared_jobs([declared(JOB_SET, jobset)])
+    for each in job.all_templates:
+        shape = each.shape
+        yield shape is not UNKNOWN and shape.one_per_node
+
+
+def _shape(name: str, item: Json) -> Shape:
+    job = obj(obj(item["template"])["spec"])
     pod = obj(obj(job["template"])["spec"])
     # Admission replaces the capacity type by the pool of the tier.
     selector = {
@@ -110,7 +124,7 @@ def _shape(name: str, job: Json) -> Shape:
     )
     return Shape(
         name=name,
-        pods=int(str(job.get("parallelism", 1))),
+        pods=int(str(item.get("replicas", 1))) * int(str(job.get("parallelism", 1))),
         requests=_requests(pod),
         selector=selector,
         affinity=tuple(
@@ -454,20 +468,40 @@ def _templates(draw: st.DrawFn) -> Json:
         "tolerations": draw(st.lists(tolerations(), max_size=2)),
         **({"affinity": required_affinity(*terms)} if terms else {}),
     }
-    return pod_template({CAPACITY_TYPE: "spot", **selector}, spec=written)
+    return draw(placed({CAPACITY_TYPE: "spot", **selector}, written))
+
+
+def _small_templates() -> st.SearchStrategy[Json]:
+    """Templates whose pods any machine has room for several of: only their placement beside each other keeps one away."""
+    small: Json = {
+        "name": "train",
+        "image": "train:1",
+        "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}},
+    }
+    return placed({CAPACITY_TYPE: "spot"}, {"containers": [small], "tolerations": [{"operator": "Exists"}]})
 
 
 @st.composite
 def walking_jobs(draw: st.DrawFn, namespace: str) -> Json:
     """A JobSet of one to three jobs, all of which follow from the first tier; some wait for earlier ones."""
     jobs: list[Json] = []
+    templates = draw(st.sampled_from((_templates(), _templates(), _small_templates())))
     for place in range(draw(st.sampled_from((1, 1, 2, 2, 3)))):
         pods = draw(st.sampled_from((1, 2, 3, 5, 9)))
-        sizes: Json = {"parallelism": pods, "completions": pods}
-        job = replicated_job(draw(_templates()), f"worker-{place}", job=sizes)
+        alone = draw(st.booleans())
+        sizes: Json = {"parallelism": 1 if alone else pods, "completions": 1 if alone else pods}
+        job = replicated_job(draw(templates), f"worker-{place}", job=sizes)
+        metadata: Json = {"annotations": draw(exclusive_topologies())}
+        job = {
+            **job,
+            "replicas": pods if alone else 1,
+            "template": {**obj(job["template"]), "metadata": metadata},
+        }
         earlier = [f"worker-{each}" for each in range(place)]
         waits = draw(st.lists(st.sampled_from(earlier), max_size=2, unique=True)) if earlier else []
         status = st.sampled_from(("Ready", "Complete"))
         depends: list[JsonValue] = [{"name": name, "status": draw(status)} for name in waits]
         jobs.append({**job, "dependsOn": depends} if depends else job)
-    return jobset(*jobs, namespace=namespace, labels={FOLLOWS: "true"})
+    return jobset(
+        *jobs, namespace=namespace, labels={FOLLOWS: "true"}, annotations=draw(exclusive_topologies())
+    )
