@@ -12,13 +12,7 @@ from typing import Final
 
 from holdfast.policies.clusters import clusters_of
 from holdfast.policies.inputs.egress import closed_on_ec2
-from holdfast.policies.inputs.node_roles import (
-    actions,
-    missing_rights,
-    role_of_class,
-    statements,
-    without_access,
-)
+from holdfast.policies.inputs.node_roles import missing_rights, role_of_class, without_access
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -41,10 +35,6 @@ _GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
 _RULES: Final = re.compile(r"aws:(?:ec2/securityGroupRule|vpc/securityGroupIngressRule):\w+")
 _ADD_ON: Final = "aws:eks/addon:Addon"
 _NETWORK_OF_ZONE: Final = re.compile(r"kubernetes:crd\.k8s\.amazonaws\.com/v\w+:ENIConfig")
-_POLICY: Final = re.compile(r"aws:(?:iam/(?:policy|rolePolicy|userPolicy)|organizations/policy):\w+")
-_BUYS: Final = re.compile(r"(?i)\*|ec2:(\*|RunInstances|CreateFleet)")
-#: The conditions by which policies choose machines.
-_CHOOSING: Final = frozenset({"ec2:InstanceMarketType", "ec2:InstanceType"})
 #: The images of Amazon Linux have a snapshot of this size, and are on this device.
 _SNAPSHOT_MIB: Final = 20 * 1024
 _ROOT_DEVICE: Final = "/dev/xvda"
@@ -71,7 +61,6 @@ def hindered_machines(
     yield from _zones_without_network(zones, resources)
     yield from without_access(node_pool, node_class, resources)
     yield from missing_rights(role_of_class(node_class, resources), resources)
-    yield from _denied(resources)
     yield from _small_disk(node_class)
 
 
@@ -199,23 +188,6 @@ def _zones_without_network(
         yield f"the CNI has an ENIConfig for each zone, and this program makes none for {', '.join(sorted(zones - named))}"
 
 
-@once
-def _denied(resources: Sequence[StackResource]) -> tuple[str, ...]:
-    """Return the policies of the program that forbid to buy machines of one market, or of some types."""
-    return tuple(
-        f"whether {each.type.rpartition(':')[2]} {each.logical_name!r}, which denies machines by {key}, lets it buy them is not judged"
-        for each in resources
-        if _POLICY.fullmatch(each.type)
-        for key in sorted(
-            {
-                key
-                for found in statements(at(each.props, "policy") or at(each.props, "content"))
-                for key in _denied_by(found)
-            }
-        )
-    )
-
-
 def _small_disk(node_class: StackResource) -> Iterator[str]:
     """Yield that the disk of its machines is smaller than their image, so that EC2 refuses each."""
     spec = at(node_class.props, "spec")
@@ -230,15 +202,3 @@ def _small_disk(node_class: StackResource) -> Iterator[str]:
 
 def _are_of_amazon_linux(aliases: Sequence[str]) -> bool:
     return bool(aliases) and all(each.startswith(("al2@", "al2023@")) for each in aliases)
-
-
-def _denied_by(statement: Value) -> frozenset[str]:
-    """Return the conditions by which a statement denies to buy machines."""
-    conditions = at(statement, "Condition")
-    keys = {
-        str(key).lower()
-        for tests in (conditions.values() if is_object(conditions) else ())
-        for key in (tests if is_object(tests) else ())
-    }
-    denies = at(statement, "Effect") == "Deny" and any(_BUYS.fullmatch(each) for each in actions(statement))
-    return frozenset(key for key in _CHOOSING if key.lower() in keys) if denies else frozenset()

@@ -24,6 +24,7 @@ from holdfast.policies.inputs.node_classes import (
     without_auto_mode,
 )
 from holdfast.policies.inputs.pool import DeclaredPool, Machines, PoolLabel, known_taints, taint_of
+from holdfast.policies.inputs.purchases import limited_purchases
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import (
     StackResource,
@@ -170,6 +171,7 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             unmodeled=(
                 *missing_class(node_pool, resources),
                 *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
+                *(limited_purchases(resources) if cloud == "aws" else ()),
                 *(
                     beyond_quotas(machines.capacities, kinds, limits, node_pool, resources)
                     if cloud == "aws"

@@ -144,9 +144,23 @@ def entry(role: str) -> StackResource:
     return aws("eks/accessEntry:AccessEntry", principalArn=f"arn:aws:iam::111122223333:role/{role}")
 
 
+def buying(effect: str, key: str, *actions: str) -> Value:
+    """A statement about buying machines for which a condition holds."""
+    return {"Effect": effect, "Action": [*actions], "Resource": "*", "Condition": {"StringNotEquals": {key: "spot"}}}  # fmt: skip
+
+
+def policy_of(*statements: Value) -> StackResource:
+    return aws("iam/rolePolicy:RolePolicy", policy=json.dumps({"Statement": [*statements]}))
+
+
 def deny(key: str) -> StackResource:
-    policy = f'{{"Statement": {{"Effect": "Deny", "Action": "ec2:RunInstances", "Resource": "*", "Condition": {{"StringNotEquals": {{"{key}": "spot"}}}}}}}}'  # fmt: skip
-    return aws("iam/rolePolicy:RolePolicy", policy=policy)
+    return policy_of(buying("Deny", key, "ec2:RunInstances"))
+
+
+SPOT_ONLY = buying("Allow", "ec2:InstanceMarketType", "ec2:RunInstances", "ec2:CreateFleet")
+SMALL_ONLY = buying("Allow", "ec2:InstanceType", "ec2:RunInstances")
+ANY: Value = {"Effect": "Allow", "Action": "ec2:*", "Resource": "*"}
+BOUND: Value = [{"name": "spot", "policy": json.dumps({"Statement": buying("Deny", "ec2:InstanceMarketType", "ec2:Run*")})}]  # fmt: skip
 
 
 ROLE = aws("iam/role:Role", name="nodes")
@@ -225,6 +239,10 @@ MACHINES: Sequence[tuple[str, dict[str, Value], Sequence[StackResource], Word, s
     ("a role with policies for other things", {"role": "nodes"}, [ROLE, allowing("s3:*", "ec2:Describe*")], Word.NOT_JUDGED, "read images from ECR"),
     ("a role of another program", {"role": "other"}, [ROLE], Word.PROVED, ""),
     ("a policy that denies on-demand", {}, [deny("ec2:InstanceMarketType")], Word.NOT_JUDGED, "RolePolicy"),
+    ("a role whose own policy denies on-demand", {}, [aws("iam/role:Role", inlinePolicies=BOUND)], Word.NOT_JUDGED, "Role"),
+    ("a policy of a provisioner that allows some only", {}, [policy_of(SPOT_ONLY)], Word.NOT_JUDGED, "allows machines by ec2:InstanceMarketType"),
+    ("a policy of a provisioner that allows all", {}, [policy_of(SPOT_ONLY, ANY)], Word.PROVED, ""),
+    ("a policy of people that allows some only", {}, [policy_of(SMALL_ONLY)], Word.PROVED, ""),
     ("a policy that denies types", {}, [deny("ec2:InstanceType")], Word.NOT_JUDGED, "by ec2:InstanceType"),
     ("a disk smaller than the image", {"amiSelectorTerms": AL2023, "blockDeviceMappings": SMALL_DISK}, [], Word.NOT_JUDGED, "its root volume of 8Gi"),
     ("a disk smaller than another image", {"amiSelectorTerms": BOTTLEROCKET, "blockDeviceMappings": SMALL_DISK}, [], Word.PROVED, ""),
@@ -243,6 +261,13 @@ def test_job_is_not_proved_on_machines_that_do_not_join_or_do_not_meet(
     of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
     assert (of_job.word, reason in of_job.reason) == (word, True), str(of_job)
     assert bool(stopping(program)) is (word is Word.BROKEN), "only what is certain stops a run"
+
+
+def test_policy_that_denies_on_demand_counts_for_a_node_class_of_another_program() -> None:
+    *without_class, _ = on_ec2({})
+    (found,) = verdicts([*without_class, deny("ec2:InstanceMarketType")], PACK_DEFAULTS)
+    assert found.word is Word.NOT_JUDGED, "Karpenter buys with the rights of its own role, whatever the class"
+    assert "denies machines by ec2:InstanceMarketType" in str(found), "the line names the policy"
 
 
 @pytest.mark.parametrize(("tag", "word"), [("serve", Word.NOT_JUDGED), ("lab", Word.PROVED)])
