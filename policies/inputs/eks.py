@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.cluster_autoscaler import never_scaled
 from holdfast.policies.inputs.ec2_quotas import beyond_quotas
 from holdfast.policies.inputs.egress import closed_on_ec2
 from holdfast.policies.inputs.node_classes import open_user_data
@@ -31,7 +31,6 @@ from holdfast.policies.resources import (
     known_items,
     labels_at,
     of_type,
-    of_types,
     once,
     text_at,
     texts_at,
@@ -45,10 +44,6 @@ from holdfast.scheduling.taints import Taint
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
-_POLICIES: Final = re.compile(r"aws:iam/(?:policy|rolePolicy|userPolicy):\w+")
-_TAG: Final = "aws:autoscaling/tag:Tag"
-_TEMPLATE_TAG: Final = "k8s.io/cluster-autoscaler/node-template/"
-_READS_GROUPS: Final = re.compile(r"eks:(?:\*|Describe(?:\*|Nodegroup))")
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 #: The network interfaces that are fabric adapters: with an address of their own, and without.
@@ -117,7 +112,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
                 *_unread_template(group, resources),
                 *closed_on_ec2(subnets, resources),
                 *_unsold(machines, subnets),
-                *_from_zero(group, resources),
+                *never_scaled(group, resources),
                 *beyond_quotas(machines.capacities, kinds, limits, group, resources),
                 *missing_rights(role_of_group(group, resources), resources),
             ),
@@ -153,24 +148,6 @@ def _planned_as(group: StackResource) -> str:
     """
     types = known_items(group.props, "instanceTypes")
     return types[0] if len(types) > 1 and isinstance(types[0], str) else ""
-
-
-def _from_zero(group: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
-    """Yield that nothing tells Cluster Autoscaler the labels of the nodes of a group that has none yet.
-
-    It reads them from the group, if its role may, or from tags of the Auto Scaling group. Only a role of the program is judged.
-    """
-    scaling = at(group.props, "scalingConfig")
-    documents = [str(at(each.props, "policy")) for each in of_types(resources, _POLICIES)]
-    scales = any("autoscaling:SetDesiredCapacity" in each for each in documents)
-    reads = any(_READS_GROUPS.search(each) for each in documents)
-    tagged = any(_TEMPLATE_TAG in str(at(each.props, "tag", "key")) for each in of_type(resources, _TAG))
-    is_empty = not (count(at(scaling, "minSize")) or count(at(scaling, "desiredSize")))
-    if is_empty and scales and not reads and not tagged and at(group.props, "labels"):
-        yield (
-            "it starts without nodes, and the role of Cluster Autoscaler in this program may not read its labels (eks:DescribeNodegroup), "
-            f"nor do tags of its Auto Scaling group have them ({_TEMPLATE_TAG}…)"
-        )
 
 
 def _unsold(machines: Machines, subnets: Sequence[StackResource]) -> Iterator[str]:

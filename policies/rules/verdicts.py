@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.policies.inputs import DeclaredPool, all_pools
+from holdfast.policies.inputs.cluster_autoscaler import is_fixed
 from holdfast.policies.inputs.differences import differences
 from holdfast.policies.inputs.eks import NODE_GROUP
 from holdfast.policies.inputs.jobs import JobKind
@@ -371,7 +372,7 @@ def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Itera
         yield f"the images of its jobs run on {' and '.join(found.architectures)}: its tiers have machines of both"
     last = _pools_of(found.steps[-1].tier, pools)
     provisioners = {pool.provisioner for pool in last}
-    if any(pool.resource.type == NODE_GROUP for pool in last):
+    if any(pool.resource.type == NODE_GROUP and not is_fixed(pool.resource) for pool in last):
         yield "a cluster autoscaler adds nodes to its node group"
     first = _pools_of(found.steps[0].tier, pools)
     for pool in last if len(found.steps) > 1 else ():

@@ -233,6 +233,11 @@ def _make_class(program: Program, message: str) -> None:
     program.append(node_class(kind, name))
 
 
+def _find_groups(program: Program, message: str) -> None:
+    name = _found(r"its chart '([^']+)'", message)[1]
+    put_at(of(program, ":Release", name).props, "values.autoDiscovery", {"clusterName": "east"})
+
+
 def _remove_patch(program: Program, message: str) -> None:
     """Keep what the object says, and remove the patch that says otherwise."""
     named = _found(r"the patch '([^']+)' changes it, .* remove the patch", message)[1]
@@ -241,6 +246,7 @@ def _remove_patch(program: Program, message: str) -> None:
 
 #: By a part of the message's fix, in the order in which they are looked for: first those of messages that stop a run.
 ADVICE: Fixes = {
+    "name its cluster in `autoDiscovery.clusterName`": _find_groups,
     "remove the patch": _remove_patch,
     "Add a taint, such as": _taint,
     "Make a pool of each capacity type": _split,

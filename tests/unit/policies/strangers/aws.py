@@ -33,6 +33,7 @@ P4D = one_of("node.kubernetes.io/instance-type", "p4d.24xlarge")
 A100S = [node_pool("spot", P4D, kinds=["spot"]), node_pool("on-demand", P4D, kinds=["on-demand"])]
 FOUR_GPUS: Value = {"name": "four", "pods": 1, "cpu": "2", "memory": "8Gi", "gpus": 4}
 ON_A100S: Value = {"name": "fabric", "pods": 2, "cpu": "8", "memory": "64Gi", "gpus": 8, "efa": 4}
+SPOT_SCALER = resource("kubernetes:helm.sh/v3:Release", "scaler", {"chart": "cluster-autoscaler", "version": "9.46.6", "values": {"autoscalingGroups": [{"name": "eks-spot-1a2b", "maxSize": 4}]}})  # fmt: skip
 EFA_PLUGIN = resource("kubernetes:helm.sh/v3:Release", "efa", {"chart": "aws-efa-k8s-device-plugin", "version": "0.5.13", "values": {"supportedInstanceLabels": {"keys": [EFA_NODE], "values": ["true"]}}})  # fmt: skip
 A10G_BELOW_A100 = [
     node_pool("spot", one_of("node.kubernetes.io/instance-type", "p4d.24xlarge"), kinds=["spot"]),
@@ -158,6 +159,8 @@ STRANGERS = (
     Stranger(name="pools of another program", reading="Nothing here shows the pools.", word=Word.NOT_JUDGED, resources=training()),
     Stranger(name="no ladder", reading="The namespace is for training and has nowhere to fall back to.", word=Word.BROKEN, resources=[namespace(), SPOT, ON_DEMAND], stops=frozenset({END})),
     Stranger(name="managed node groups", reading="They are pools, if a cluster autoscaler adds nodes.", word=Word.ASSUMED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND")]),
+    Stranger(name="a managed node group of fixed size", reading="Its nodes are there before a job needs them.", word=Word.PROVED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND", scalingConfig={"minSize": 4.0, "maxSize": 4.0})]),
+    Stranger(name="a cluster autoscaler for the spot group alone", reading="The program's autoscaler lists its groups, and not the last one; another may run.", word=Word.NOT_JUDGED, resources=[*training(), node_group("spot", "SPOT"), node_group("on-demand", "ON_DEMAND"), SPOT_SCALER]),
     Stranger(name="a launch template without fabric adapters", reading="Nothing attaches the adapters that the gang requests.", word=Word.BROKEN, resources=with_adapters({"deviceIndex": 0.0}), stops=frozenset({REACH})),
     Stranger(name="a launch template with fabric adapters", reading="Both groups take the gang.", word=Word.ASSUMED, resources=with_adapters({"interfaceType": "efa"})),
     Stranger(name="a launch template of another program", reading="Whether it attaches adapters is not shown here.", word=Word.NOT_JUDGED, resources=with_adapters(named="shared")),
