@@ -77,7 +77,7 @@ def test_empty_group_whose_labels_the_autoscaler_cannot_read_is_named(
     ]
     made, started = group(), group(desiredSize=1.0)
     assert (not [*never_scaled(made, [made, *beside])]) is knows, (
-        "it plans an empty group by labels it is told"
+        "it plans an empty group by the labels that it can read"
     )
     assert not [*never_scaled(started, [started, *beside])], "a node of the group shows its labels"
 
