@@ -31,6 +31,9 @@ MOST_TIERS: Final = 16
 #: The largest `price` of a node per hour: a larger one is a mistake.
 HIGHEST_PRICE: Final = 100_000
 
+#: A machine's boot, the image, the training framework, and the work since the last checkpoint.
+DEFAULT_RESTART_COST: Final = timedelta(minutes=15)
+
 #: The syntax of `max-cost` of a job: a decimal number. The API server's rules and Python read it alike.
 MAX_COST_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,6})?$"
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Failures
+from holdfast.scheduling.ladder import DEFAULT_RESTART_COST, UNLIMITED, Failures
 from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import ALWAYS, CapacityWindow
 
@@ -18,8 +18,6 @@ DEFAULT_HOLD_TIMEOUT: Final = timedelta(minutes=15)
 # On published traces a ladder whose jobs return after an hour costs 0.63 of on-demand, and one whose jobs stay costs 0.80.
 DEFAULT_RETURN_AFTER: Final = timedelta(hours=1)
 DEFAULT_START_TIMEOUT: Final = timedelta(minutes=15)
-# A machine's boot, the image, the training framework, and the work since the last checkpoint.
-DEFAULT_RESTART_COST: Final = timedelta(minutes=15)
 # The value of Determined's `max_restarts`: enough for temporary problems, few enough for a broken script.
 DEFAULT_APPLICATION_FAILURES: Final = 5
 

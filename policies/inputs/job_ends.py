@@ -73,12 +73,12 @@ def failure_policy_replaced(
     most = whole_number(at(policy, "maxRestarts") or 0)
     is_short = isinstance(most, int) and most < failures
     ends = at(rules[0], "action") == "FailJobSet" if rules else is_short
-    if is_object(policy) and ends and not _shows_admission(resources):
+    if is_object(policy) and ends and not shows_admission(resources):
         yield "admission replaces its failure policy, with which it would fail before it moves"
 
 
 @once
-def _shows_admission(resources: Sequence[StackResource]) -> bool:
+def shows_admission(resources: Sequence[StackResource]) -> bool:
     """Whether the program makes an admission policy that goes by ladders."""
     return any(
         at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"

@@ -130,8 +130,13 @@ class PodTemplate:
     def selects_spot(self) -> bool:
         """Whether it certainly selects spot by a label, or by required affinity."""
         by_label = any(self.selected(key) == value for key, value in SPOT_SELECTIONS.items())
+        return by_label or self.has_spot_affinity
+
+    @property
+    def has_spot_affinity(self) -> bool:
+        """Whether its required affinity certainly has spot in a term."""
         terms = self.terms
-        return by_label or (terms is not UNKNOWN and any(_is_spot(each) for term in terms for each in term))
+        return terms is not UNKNOWN and any(_is_spot(each) for term in terms for each in term)
 
     @property
     def terms(self) -> tuple[Term, ...] | Unknown:

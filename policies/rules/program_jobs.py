@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.fields import unread
-from holdfast.policies.inputs.job_ends import failure_policy_replaced
+from holdfast.policies.inputs.job_ends import failure_policy_replaced, shows_admission
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
-from holdfast.policies.resources import at
+from holdfast.policies.inputs.max_cost import below_a_restart, within_max_cost
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import FOLLOWS_VALUE, MAX_COST, POOL, SPOT
+from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.elsewhere import check_images, check_job_elsewhere
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.policies.inputs.ladder_pools import LadderPools
     from holdfast.policies.inputs.ladders import DeclaredLadder
     from holdfast.policies.inputs.pod_templates import PodTemplate
-    from holdfast.policies.resources import StackResource
+    from holdfast.policies.resources import StackResource, Value
     from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
     from holdfast.scheduling.reachability.walk import Walk
 
@@ -96,7 +96,10 @@ def job_verdicts(
         found = _of_followers(job, followers, ladder, pools)
         replaced = failure_policy_replaced(job.resource, _failures(ladder), resources)
         policy = tuple(replaced) if job.kind == JobKind.JOB_SET else ()
-        yield replace(found, assumed=(*policy, *_within_cost(job), *_heads_on_spot(job)))
+        affinity = () if shows_admission(resources) else _affinity_to_spot(followers)
+        yield replace(
+            found, assumed=(*policy, *within_max_cost(job.resource), *_heads_on_spot(job), *affinity)
+        )
     spot = [
         each
         for each in ladder.pools
@@ -108,13 +111,6 @@ def job_verdicts(
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
 
 
-def _within_cost(job: DeclaredJob) -> Iterator[str]:
-    """Yield that the controller moves a job to no tier that would cost more than the rest of its budget."""
-    most = at(job.resource.props, "metadata", "annotations", MAX_COST)
-    if most is not None:
-        yield f"`{MAX_COST}: {most}` suffices for its time there"
-
-
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
     """Yield that admission removes the spot selector from the head and the submitter of a RayJob: no move changes it."""
     for each in job.heads:
@@ -122,11 +118,23 @@ def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
             yield f"admission removes the spot selector from its {each.name}, which no move changes"
 
 
+def _affinity_to_spot(followers: Sequence[PodTemplate]) -> Iterator[str]:
+    """Yield that admission removes the affinity to spot from pods that follow: a move changes their node selector only."""
+    for each in followers:
+        if each.has_spot_affinity:
+            yield f"admission removes the required affinity to spot from its {each.name}, which no move changes"
+
+
 def _of_followers(
     job: DeclaredJob, followers: Sequence[PodTemplate], ladder: DeclaredLadder, pools: LadderPools
 ) -> JobVerdict:
     unknown = tuple(f"{part} {_LATER}" for part in unreadable(followers))
-    alone = (*unread(job.resource), *_of_helpers(job, ladder), *_without_nodes(job, ladder, pools))
+    alone = (
+        *unread(job.resource),
+        *_of_helpers(job, ladder),
+        *_without_nodes(job, ladder, pools),
+        *below_a_restart(job.resource, ladder.resource, _on_demand(ladder, pools)),
+    )
     shapes = tuple(
         replace(shape, unmodeled=(*shape.unmodeled, *alone))
         for each in followers
@@ -152,6 +160,18 @@ def _of_followers(
         open=unknown,
         elsewhere=tuple(_unknown_elsewhere(job, tiers)),
     )
+
+
+def _on_demand(ladder: DeclaredLadder, pools: LadderPools) -> Sequence[Value]:
+    """Return the tiers of a ladder that may be on-demand, as they are declared."""
+    return [
+        tier.declared
+        for tier in (() if ladder.tiers is UNKNOWN else ladder.tiers)
+        if not isinstance(tier.pool, str)
+        or tier.is_elsewhere
+        or not (named := pools.named(tier.pool))
+        or any(each.facts.is_on_demand is not False for each in named)
+    ]
 
 
 def _unknown_elsewhere(job: DeclaredJob, tiers: Sequence[TierFacts]) -> Iterator[str]:

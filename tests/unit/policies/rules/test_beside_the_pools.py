@@ -1,6 +1,7 @@
 """What other resources of a program do to its jobs, although pools and ladder are sound: programs of a blind trial."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -23,7 +24,13 @@ from tests.support.builders.program_jobs import (
     requesting,
 )
 from tests.support.builders.stack_resources import ladder, namespace, resource
-from tests.support.builders.training_jobs import pod_template, rayjob, worker_group
+from tests.support.builders.training_jobs import (
+    expression,
+    pod_template,
+    rayjob,
+    required_affinity,
+    worker_group,
+)
 
 
 def made(type_token: str, name: str, **props: Value) -> StackResource:
@@ -273,11 +280,46 @@ def test_job_is_not_proved_where_its_namespace_rejects_its_pods(
     )
 
 
-def test_job_with_a_cost_limit_is_assumed_to_have_enough_left() -> None:
-    job = declared_jobset({}, metadata={"annotations": {"fallback.holdfast.dev/max-cost": "15"}})
-    (found,) = verdicts(job_program(job), PACK_DEFAULTS)
+@pytest.mark.parametrize(
+    ("most", "price", "restart", "word"),
+    [
+        ("15", None, None, Word.ASSUMED),
+        ("15", 32.0, None, Word.ASSUMED),
+        ("8", 32.0, None, Word.NOT_JUDGED),
+        ("15", 32.0, "30m", Word.NOT_JUDGED),
+        ("8", UNKNOWN, None, Word.ASSUMED),
+        ("8", 32.0, UNKNOWN, Word.ASSUMED),
+    ],
+    ids=["no price", "enough", "too little", "too little for a longer restart", "a price that is not known", "a restart that is not known"],
+)  # fmt: skip
+def test_job_with_a_cost_limit_is_assumed_to_have_enough_left_unless_it_pays_for_no_restart(
+    most: str, price: Value, restart: Value, word: Word
+) -> None:
+    job = declared_jobset({}, metadata={"annotations": {"fallback.holdfast.dev/max-cost": most}})
+    last: Value = {"pool": "cpu", **({} if price is None else {"price": price})}
+    made = ladder([TIERS[0], last])
+    spec: Value = {"tiers": [TIERS[0], last], **({} if restart is None else {"restartCost": restart})}
+    program = [replace(made, props={**made.props, "spec": spec}) if each.urn == made.urn else each for each in job_program(job)]  # fmt: skip
+    (found,) = verdicts(program, PACK_DEFAULTS)
     of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
-    assert (of_job.word, "max-cost: 15" in of_job.reason) == (Word.ASSUMED, True), str(of_job)
+    assert (of_job.word, f"max-cost: {most}" in of_job.reason) == (word, True), str(of_job)
+
+
+ADMISSION = made("kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", "jobs", spec={"paramKind": {"kind": "FallbackPolicy"}})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("beside", "word"),
+    [([], Word.ASSUMED), ([ADMISSION], Word.PROVED)],
+    ids=["admission elsewhere", "admission here"],
+)
+def test_affinity_to_spot_is_assumed_to_be_removed_by_admission(
+    beside: Sequence[StackResource], word: Word
+) -> None:
+    pod: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "In", "spot")])}
+    (found,) = verdicts([*job_program(declared_jobset(pod)), *beside], PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert of_job.word is word, f"no move changes a job's affinity: {of_job}"
 
 
 def on_auto_mode(compute: Value, *made: StackResource) -> PoolFacts:
