@@ -49,7 +49,12 @@ _ZONE_KEYS: Final = (
 )
 #: Volumes of a pod, and of a PersistentVolume, that are disks in one zone.
 _DISKS: Final = ("awsElasticBlockStore", "gcePersistentDisk", "azureDisk")
-_DISK_DRIVERS: Final = ("ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com")
+_DISK_DRIVERS: Final = (
+    "ebs.csi.aws.com",
+    "ebs.csi.eks.amazonaws.com",
+    "pd.csi.storage.gke.io",
+    "disk.csi.azure.com",
+)
 #: Drivers whose volumes every zone can mount.
 _ZONELESS: Final = (
     "efs.csi.aws.com",
@@ -58,6 +63,22 @@ _ZONELESS: Final = (
     "blob.csi.azure.com",
     "gcsfuse.csi.storage.gke.io",
     "nfs.csi.k8s.io",
+)
+#: Provisioners of volumes that every node of their zone can mount: those above, file systems of one zone, and Kubernetes' own.
+_OF_ZONE: Final = frozenset(
+    {
+        *_DISK_DRIVERS,
+        *_ZONELESS,
+        "fsx.csi.aws.com",
+        "fsx.openzfs.csi.aws.com",
+        "filestore.csi.storage.gke.io",
+        "lustre.csi.storage.gke.io",
+        "azurelustre.csi.azure.com",
+        "kubernetes.io/aws-ebs",
+        "kubernetes.io/gce-pd",
+        "kubernetes.io/azure-disk",
+        "kubernetes.io/azure-file",
+    }
 )
 _ONE_NODE: Final = frozenset({"ReadWriteOnce", "ReadWriteOncePod"})
 
@@ -177,12 +198,20 @@ class _Program:
         allowed = next(self._not_attached(found), _allowed_zones(found))
         if isinstance(allowed, str):
             return allowed
-        if allowed is None and text_at(found.props, "provisioner") in _ZONELESS:
+        provisioner = text_at(found.props, "provisioner")
+        if allowed is None and provisioner in _ZONELESS:
             return self._zones_of_file_system(
                 found, "parameters", text_at(found.props, "parameters", "fileSystemId")
             )
         waits = text_at(found.props, "volumeBindingMode") == "WaitForFirstConsumer"
-        if (waits and is_of_pod) or (allowed is not None and len(allowed) == 1):
+        if waits and is_of_pod:
+            return allowed
+        if provisioner not in _OF_ZONE:
+            return (
+                f"whether other nodes mount the volume of its claim {title} is not judged: StorageClass {name!r} has the provisioner "
+                f"{provisioner if isinstance(provisioner, str) else '?'}, and some keep volumes on one node. Keep checkpoints in the bucket"
+            )
+        if allowed is not None and len(allowed) == 1:
             return allowed
         return (
             f"the volume of its claim {title} is created in one zone, and whether each tier has nodes there is not known: allow one "

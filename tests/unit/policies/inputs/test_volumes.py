@@ -106,6 +106,8 @@ def test_pods_are_bound_to_the_zones_of_their_volumes(
         ([claim()], MOUNTED, "does not make its StorageClass"),
         ([FAST, storage_class("a", "b")], MOUNTED, "is created in one zone"),
         ([FAST, storage_class()], MOUNTED, "is created in one zone"),
+        ([FAST, storage_class("a", provisioner="rancher.io/local-path")], MOUNTED, "rancher.io/local-path, and some keep volumes on one node"),
+        ([FAST, storage_class("a", provisioner=UNKNOWN)], MOUNTED, "whether other nodes mount"),
         ([FAST, storage_class(allowedTopologies=UNKNOWN)], MOUNTED, "not known yet"),
         ([storage_class("a", "b", waits=False)], OWN, "is created in one zone"),
         ([], {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}, "the disk of its volume 'd'"),
