@@ -118,9 +118,11 @@ def _common(pools: Sequence[DeclaredPool]) -> frozenset[str]:
 
 
 def _labels(pool: DeclaredPool) -> frozenset[str]:
-    found = at(pool.profile, *pool.labels_path.rpartition("].")[2].split("."))
-    listed = found.items() if is_object(found) else ()
-    return frozenset(key for key, value in listed if key != POOL and not _OF_MARKET.search(f"{key} {value}"))
+    return frozenset(
+        key
+        for key, value in pool.own_labels.items()
+        if key != POOL and not _OF_MARKET.search(f"{key} {value}")
+    )
 
 
 def _taints(pool: DeclaredPool) -> frozenset[str]:

@@ -9,8 +9,10 @@ from typing import Final
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs import all_pools
 from holdfast.policies.inputs.interceptors import concerned
+from holdfast.policies.inputs.karpenter import NODE_POOL, is_node_pool
 from holdfast.policies.inputs.network_policies import NETWORK_POLICY, closed, other_network_policies
 from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
+from holdfast.policies.inputs.pool import DeclaredPool
 from holdfast.policies.resources import (
     RELEASE,
     StackResource,
@@ -31,6 +33,8 @@ from holdfast.scheduling.labels import CONTROLLER, POOL, TRAINING
 
 #: Charts without whose pods no machine comes, or no job is started again.
 _OPERATORS: Final = frozenset({"jobset", "kuberay-operator", "karpenter", "kueue"})
+#: Where charts and pods say which nodes they run on.
+_SELECTING: Final = frozenset({"nodeSelector", "nodeAffinity"})
 #: Where their charts have the number of their pods.
 _REPLICAS: Final = (
     ("replicas",),
@@ -75,17 +79,26 @@ def obstacles(
 
 
 @once
-def _labels_of_spot(resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the pool labels of nodes that are never on-demand."""
-    of_pools = [(pool.label, pool.facts.is_on_demand) for pool in all_pools(resources)]
-    others = {label for label, on_demand in of_pools if on_demand is not False}
-    return frozenset(label for label, _ in of_pools if isinstance(label, str) and label not in others)
+def _labels_of_spot(resources: Sequence[StackResource]) -> frozenset[tuple[str, str]]:
+    """Return the labels, with their values, that only nodes which are never on-demand have."""
+    of_pools = [({*_labels(pool)}, pool.facts.is_on_demand) for pool in all_pools(resources)]
+    of_spot = {label for labels, on_demand in of_pools if on_demand is False for label in labels}
+    others = {label for labels, on_demand in of_pools if on_demand is not False for label in labels}
+    return frozenset({*(of_spot - others), *SPOT_SELECTIONS.items()})
 
 
-def _of_operator(release: StackResource, spot_pools: frozenset[str]) -> Iterator[str]:
+def _labels(pool: DeclaredPool) -> Iterator[tuple[str, str]]:
+    yield from ((key, value) for key, value in pool.own_labels.items() if isinstance(value, str))
+    if isinstance(pool.label, str):
+        yield POOL, pool.label
+    if is_node_pool(pool.resource.type):
+        yield NODE_POOL, pool.node_pool
+
+
+def _of_operator(release: StackResource, of_spot: frozenset[tuple[str, str]]) -> Iterator[str]:
     """Yield why an operator starts no jobs: it is on spot, or, as Kueue, suspends those without a queue."""
     chart, values = chart_of(release), at(release.props, "values")
-    if chart in _OPERATORS and _selects_spot(values, spot_pools):
+    if chart in _OPERATORS and _selects_spot(values, of_spot):
         yield f"the operator {chart} selects spot: while spot is sold out, nothing starts jobs or their machines"
     if chart in _OPERATORS and any(whole_number(at(values, *path)) == 0 for path in _REPLICAS):
         yield _STOPPED.format(name=f"the operator {chart}")
@@ -104,18 +117,26 @@ def _of_deployment(deployment: StackResource) -> Iterator[str]:
         yield _STOPPED.format(name=f"Deployment {name}")
 
 
-def _selects_spot(value: Value, spot_pools: frozenset[str]) -> bool:
-    """Whether a selector, or an affinity, anywhere in a chart's values has a label by which pods select spot, or one of these pools."""
+def _selects_spot(value: Value, of_spot: frozenset[tuple[str, str]], *, is_selecting: bool = False) -> bool:
+    """Whether a node selector, or a required node affinity, anywhere in a chart's values has a label of spot nodes only."""
     if is_list(value):
-        return any(_selects_spot(each, spot_pools) for each in value)
+        return any(_selects_spot(each, of_spot, is_selecting=is_selecting) for each in value)
     if not is_object(value):
         return False
-    if any(value.get(key) == wanted for key, wanted in SPOT_SELECTIONS.items()) or value.get(POOL) in [
-        *spot_pools
-    ]:
-        return True
     key, values = str(value.get("key")), known_items(value, "values")
-    allowed = spot_pools if key == POOL else {SPOT_SELECTIONS.get(key)}
-    return (bool(values) and all(each in [*allowed] for each in values)) or any(
-        _selects_spot(each, spot_pools) for key, each in value.items() if not key.startswith("preferred")
+    return (
+        (
+            is_selecting
+            and any((name, wanted) in of_spot for name, wanted in value.items() if isinstance(wanted, str))
+        )
+        or (
+            is_selecting
+            and value.get("operator") == "In"
+            and all((key, str(each)) in of_spot for each in values)
+        )
+        or any(
+            _selects_spot(each, of_spot, is_selecting=is_selecting or name in _SELECTING)
+            for name, each in value.items()
+            if not name.startswith("preferred")
+        )
     )

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.policies.clusters import is_cluster
-from holdfast.policies.resources import Value, at
+from holdfast.policies.resources import Value, at, is_object
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.taints import GKE_SPOT_TAINT, SPOT, Taint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.reachability.facts import PoolFacts
@@ -51,6 +51,12 @@ class DeclaredPool:
         """The taint that its spot nodes should have, as the resource spells it."""
         taint = GKE_SPOT_TAINT if self.provisioner is Provisioner.GKE else SPOT
         return replace(taint, effect=self.no_schedule)
+
+    @property
+    def own_labels(self) -> Mapping[str, Value]:
+        """The labels that the resource itself sets on its nodes."""
+        found = at(self.profile, *self.labels_path.rpartition("].")[2].split("."))
+        return found if is_object(found) else {}
 
     @property
     def is_inline(self) -> bool:

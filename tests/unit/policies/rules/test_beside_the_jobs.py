@@ -75,6 +75,12 @@ def test_default_priority_is_that_of_pods_without_a_class(
     assert not stopping([namespace(), made, *pools, priority]), "jobs without shapes may name a class"
 
 
+ON_SYSTEM: Value = {"affinity": {"nodeAffinity": {"required": [{"key": "role", "operator": "In", "values": ["system"]}]}}}  # fmt: skip
+SYSTEM, SYSTEM_ON_SPOT = (
+    resource("aws:eks/nodeGroup:NodeGroup", kind, {"capacityType": kind, "labels": {"role": "system"}})
+    for kind in ("ON_DEMAND", "SPOT")
+)
+
 BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a closed network", [closing(policyTypes=BOTH)], {}, Word.NOT_JUDGED, "closes egress of all pods"),
     ("a closed network that is opened", [closing(policyTypes=["Ingress"]), inside(NETWORK_POLICY, "open", spec={"podSelector": {}, "ingress": [{"from": WITHIN}]})], {}, Word.PROVED, ""),
@@ -100,6 +106,10 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("Karpenter with pods", [chart("karpenter", {"replicas": 2})], {}, Word.PROVED, "it reaches tier 2"),
     ("the fallback controller without pods", [resource("kubernetes:apps/v1:Deployment", "controller", {"metadata": {"name": "fallback-controller", "namespace": "holdfast-system"}, "spec": {"replicas": 0}})], {}, Word.NOT_JUDGED, "Deployment fallback-controller has `replicas: 0`"),
     ("an operator on the pool of spot", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu-spot"}}})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator on the NodePool of spot", [chart("jobset", {"controller": {"nodeSelector": {"karpenter.sh/nodepool": "cpu-spot"}}})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator on a node group of spot", [SYSTEM_ON_SPOT, chart("karpenter", ON_SYSTEM)], {}, Word.NOT_JUDGED, "the operator karpenter selects spot"),
+    ("an operator that may be on-demand", [SYSTEM_ON_SPOT, SYSTEM, chart("karpenter", ON_SYSTEM)], {}, Word.PROVED, ""),
+    ("an operator with the labels of a node group", [SYSTEM_ON_SPOT, chart("karpenter", {"podLabels": {"role": "system"}})], {}, Word.PROVED, ""),
     ("an operator on the other pool", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu"}}})], {}, Word.PROVED, ""),
     ("an operator elsewhere", [chart("jobset", {"controller": {"nodeSelector": {"role": "system"}}})], {}, Word.PROVED, ""),
     ("another chart on spot", [chart("dashboard", SPOT)], {}, Word.PROVED, ""),
