@@ -18,6 +18,7 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import STOP
 
 _ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
 _ADMISSION: Final = ":MutatingAdmissionPolicy"
@@ -44,6 +45,12 @@ def hindered_pods(
     seconds = whole_number(at(template, "spec", "terminationGracePeriodSeconds"))
     if isinstance(seconds, int) and seconds > _LONGEST_END:
         yield f"its pods may take {seconds} seconds to end (terminationGracePeriodSeconds), and a job moves only after them"
+
+
+def stopped(job: StackResource) -> Iterator[str]:
+    """Yield that the controller keeps a job suspended, because its annotation says so."""
+    if at(job.props, "metadata", "annotations", STOP) == "true":
+        yield f"its annotation {STOP} keeps it suspended until the annotation is removed"
 
 
 def _is_made(name: str, job: StackResource, namespace: str, resources: Sequence[StackResource]) -> bool:

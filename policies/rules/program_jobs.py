@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.fields import unread
-from holdfast.policies.inputs.job_ends import failure_policy_replaced, shows_admission
+from holdfast.policies.inputs.job_ends import failure_policy_replaced, shows_admission, stopped
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.inputs.max_cost import below_a_restart, within_max_cost
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
@@ -131,6 +131,7 @@ def _of_followers(
     unknown = tuple(f"{part} {_LATER}" for part in unreadable(followers))
     alone = (
         *unread(job.resource),
+        *stopped(job.resource),
         *_of_helpers(job, ladder),
         *_without_nodes(job, ladder, pools),
         *below_a_restart(job.resource, ladder.resource, _on_demand(ladder, pools)),

@@ -305,6 +305,14 @@ def test_job_with_a_cost_limit_is_assumed_to_have_enough_left_unless_it_pays_for
     assert (of_job.word, f"max-cost: {most}" in of_job.reason) == (word, True), str(of_job)
 
 
+@pytest.mark.parametrize(("value", "word"), [("true", Word.NOT_JUDGED), ("false", Word.PROVED)])
+def test_job_that_is_created_stopped_is_not_proved(value: str, word: Word) -> None:
+    job = declared_jobset({}, metadata={"annotations": {"fallback.holdfast.dev/stop": value}})
+    (found,) = verdicts(job_program(job), PACK_DEFAULTS)
+    of_job = next(each for each in found.parts if each.about == "JobSet 'train'")
+    assert of_job.word is word, f"the controller keeps it suspended: {of_job}"
+
+
 ADMISSION = made("kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy", "jobs", spec={"paramKind": {"kind": "FallbackPolicy"}})  # fmt: skip
 
 
