@@ -12,8 +12,9 @@ from holdfast.policies.fields import unread
 from holdfast.policies.inputs.job_ends import failure_policy_replaced, shows_admission, stopped
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.inputs.max_cost import below_a_restart, within_max_cost
+from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
-from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
@@ -82,13 +83,14 @@ def job_verdicts(
             continue
         followers = job.followers(names) if names else ()
         if not followers:
-            is_rejected = (
-                job.kind != JobKind.JOB and job.label == FOLLOWS_VALUE and names and not job.is_queued
-            )
-            rejected = messages.NOTHING_FOLLOWS.sentence.format(pools=", ".join(names))
-            yield from (
-                (JobVerdict(job=job, broken=(rejected,)),) if is_rejected else _not_on_ladder(job, pools)
-            )
+            is_rejected = _is_rejected(job, ladder)
+            if is_rejected is UNKNOWN:
+                yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
+            elif is_rejected:
+                rejected = messages.NOTHING_FOLLOWS.sentence.format(pools=", ".join(names))
+                yield JobVerdict(job=job, broken=(rejected,))
+            else:
+                yield from _not_on_ladder(job, pools)
             continue
         if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
@@ -109,6 +111,16 @@ def job_verdicts(
         templates = () if job.templates is UNKNOWN else job.templates
         if any(each.selects_spot or each.selected(POOL) in spot for each in templates):
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
+
+
+def _is_rejected(job: DeclaredJob, ladder: DeclaredLadder) -> bool | Unknown:
+    """Whether the API server rejects a job without templates that follow, because it has the label to follow."""
+    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or job.is_queued or not ladder.pools:
+        return False
+    pools = [] if ladder.tiers is UNKNOWN else [each.pool for each in ladder.tiers]
+    templates = () if job.templates is UNKNOWN else job.templates
+    selected = [each.selected(key) for each in templates for key in SPOT_SELECTIONS]
+    return UNKNOWN if UNKNOWN in (*pools, *selected) else True
 
 
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:

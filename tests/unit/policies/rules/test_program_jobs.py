@@ -9,7 +9,7 @@ from holdfast.policies.resources import StackResource
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     EXCLUSIVE_TOPOLOGY,
@@ -23,11 +23,13 @@ from tests.support.builders.program_jobs import (
     JOB,
     JOB_SET,
     RAY_JOB,
+    TIERS,
     declared,
     declared_jobset,
     job_program,
     requesting,
 )
+from tests.support.builders.stack_resources import ladder
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -243,6 +245,25 @@ def test_job_with_the_label_whose_templates_select_a_pool_off_the_ladder_is_reje
     job = declared_jobset({}, selector="elsewhere", metadata={"labels": {FOLLOWS: "true"}})
     assert word(job) is Word.BROKEN, "the API server rejects it"
     assert any("none of its templates can follow the ladder" in each for each in stopped(job)), "in its words"
+
+
+def test_job_with_the_label_is_not_rejected_while_a_value_that_decides_whether_it_follows_is_unknown() -> (
+    None
+):
+    label: Json = {"labels": {FOLLOWS: "true"}}
+    selecting = declared_jobset({}, selector="cpu-spot", metadata=label)
+    later = ladder([{**obj(TIERS[0]), "pool": UNKNOWN}, TIERS[1]])
+    by_spot = declared_jobset({"nodeSelector": {OS: "linux"}}, metadata=label, unknown=CAPACITY_TYPE)
+    for program in (
+        [later if each.urn == later.urn else each for each in job_program(selecting)],
+        job_program(by_spot),
+    ):
+        (found,) = verdicts(program, PACK_DEFAULTS)
+        words = [part.word for part in found.parts if part.about == TITLE[JOB_SET]]
+        assert words == [Word.NOT_JUDGED], "the update may name the pool that it selects, or select spot"
+        assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven], (
+            "nothing stops the preview"
+        )
 
 
 @pytest.mark.parametrize(
