@@ -132,6 +132,7 @@ def _selects_spot(value: Value, of_spot: frozenset[tuple[str, str]], *, is_selec
         or (
             is_selecting
             and value.get("operator") == "In"
+            and bool(values)
             and all((key, str(each)) in of_spot for each in values)
         )
         or any(

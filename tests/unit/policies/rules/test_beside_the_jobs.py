@@ -75,7 +75,11 @@ def test_default_priority_is_that_of_pods_without_a_class(
     assert not stopping([namespace(), made, *pools, priority]), "jobs without shapes may name a class"
 
 
-ON_SYSTEM: Value = {"affinity": {"nodeAffinity": {"required": [{"key": "role", "operator": "In", "values": ["system"]}]}}}  # fmt: skip
+def on_system(values: Value) -> Value:
+    return {"affinity": {"nodeAffinity": {"required": [{"key": "role", "operator": "In", "values": values}]}}}
+
+
+ON_SYSTEM = on_system(["system"])
 SYSTEM, SYSTEM_ON_SPOT = (
     resource("aws:eks/nodeGroup:NodeGroup", kind, {"capacityType": kind, "labels": {"role": "system"}})
     for kind in ("ON_DEMAND", "SPOT")
@@ -108,6 +112,7 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("an operator on the pool of spot", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu-spot"}}})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
     ("an operator on the NodePool of spot", [chart("jobset", {"controller": {"nodeSelector": {"karpenter.sh/nodepool": "cpu-spot"}}})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
     ("an operator on a node group of spot", [SYSTEM_ON_SPOT, chart("karpenter", ON_SYSTEM)], {}, Word.NOT_JUDGED, "the operator karpenter selects spot"),
+    ("an operator on nodes that only the update knows", [SYSTEM_ON_SPOT, chart("karpenter", on_system(UNKNOWN))], {}, Word.PROVED, ""),
     ("an operator that may be on-demand", [SYSTEM_ON_SPOT, SYSTEM, chart("karpenter", ON_SYSTEM)], {}, Word.PROVED, ""),
     ("an operator with the labels of a node group", [SYSTEM_ON_SPOT, chart("karpenter", {"podLabels": {"role": "system"}})], {}, Word.PROVED, ""),
     ("an operator on the other pool", [chart("jobset", {"controller": {"nodeSelector": {POOL: "cpu"}}})], {}, Word.PROVED, ""),
