@@ -213,10 +213,14 @@ def pool_labels(node_pool: StackResource, resources: Sequence[StackResource]) ->
         return (UNKNOWN,)
     if allowed is None:
         return (None,)
-    named = {pool for ladder in ladders_of(resources) for pool in ladder.pools}
-    return sorted(
-        {each for each in named if each in allowed} if allowed.is_complement else allowed.values
-    ) or (allowed,)
+    named = _on_ladders(resources) if allowed.is_complement else allowed.values
+    return sorted(each for each in named if each in allowed) or (allowed,)
+
+
+@once
+def _on_ladders(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the names of the pools of the program's ladders."""
+    return frozenset(pool for ladder in ladders_of(resources) for pool in ladder.pools)
 
 
 def capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:

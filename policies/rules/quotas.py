@@ -23,7 +23,7 @@ from holdfast.policies.inputs.gangs import (
 from holdfast.policies.inputs.ladders import TrainingNamespace, candidates, training_namespaces
 from holdfast.policies.inputs.namespace_limits import LimitRange, Quota, limit_ranges_near, quotas_of
 from holdfast.policies.inputs.pod_templates import PodTemplate
-from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib
+from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules.ladder_end import KNOWN_LATER
 from holdfast.scheduling.json import UNKNOWN, Unknown
@@ -68,6 +68,7 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
     )
 
 
+@once
 def limit_problems(resources: Sequence[StackResource]) -> tuple[LimitProblem, ...]:
     """Return what is wrong with the limits of the training namespaces."""
     return tuple(
@@ -83,8 +84,9 @@ def _problems(
 ) -> Iterator[tuple[str, bool | Unknown]]:
     """Yield what is wrong with the limits of a namespace, and whether it keeps its jobs from running."""
     near = [
-        (each, _both(is_same_cluster(each.resource, namespace.resource, resources), _is_in(namespace, each)))
+        (each, _both(is_same_cluster(each.resource, namespace.resource, resources), is_in))
         for each in quotas
+        if (is_in := _is_in(namespace, each)) is not False
     ]
     here = [each for each, is_here in near if is_here is True]
     maybe = [each for each, is_here in near if is_here is UNKNOWN]
