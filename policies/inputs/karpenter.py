@@ -9,7 +9,7 @@ from holdfast.policies.fields import unread
 from holdfast.policies.inputs.admission import tolerations_for
 from holdfast.policies.inputs.ec2_quotas import beyond_quotas
 from holdfast.policies.inputs.joining import faults_of_class, hindered_machines
-from holdfast.policies.inputs.ladders import ladders_of
+from holdfast.policies.inputs.ladders import pools_on_ladders
 from holdfast.policies.inputs.node_classes import (
     NODE_CLASSES,
     class_of,
@@ -154,7 +154,7 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             capacity_types=kinds,
             is_decided=decided,
             has_reservation=_has_reservation(on_ec2),
-            labels=_labels(node_pool, read, kinds, provisioner),
+            labels=_labels(node_pool, read, kinds, provisioner, _keys_of_types(machines, cloud, provisioner)),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
@@ -213,14 +213,8 @@ def pool_labels(node_pool: StackResource, resources: Sequence[StackResource]) ->
         return (UNKNOWN,)
     if allowed is None:
         return (None,)
-    named = _on_ladders(resources) if allowed.is_complement else allowed.values
+    named = pools_on_ladders(resources) if allowed.is_complement else allowed.values
     return sorted(each for each in named if each in allowed) or (allowed,)
-
-
-@once
-def _on_ladders(resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the names of the pools of the program's ladders."""
-    return frozenset(pool for ladder in ladders_of(resources) for pool in ladder.pools)
 
 
 def capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
@@ -360,12 +354,19 @@ def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provision
     """
     if not cloud:
         return
-    machine = next(iter(machine_catalogue(cloud).values()))
-    known = {CAPACITY_TYPE, _CLASS_OF_KWOK, *WELL_KNOWN, *machine_labels(machine, provisioner)}
+    known = {CAPACITY_TYPE, _CLASS_OF_KWOK, *WELL_KNOWN, *_keys_of_types(None, cloud, provisioner)}
     for each in requirements(node_pool):
         key = at(each, "key")
         if isinstance(key, str) and key.partition("/")[0] in _KEPT_DOMAINS and key not in known:
             yield f"its node class's provider is not known to have the label {key}, on which it has a requirement"
+
+
+def _keys_of_types(machines: Machines | None, cloud: str, provisioner: Provisioner) -> Iterable[str]:
+    """Return the labels that follow from a machine type; none if all `machines` are known, which have them themselves."""
+    if machines is not None and machines.capacities is not UNKNOWN and not machines.unknown_types:
+        return ()
+    machine = next(iter(machine_catalogue(cloud).values())) if cloud else None
+    return (INSTANCE_TYPE, *_OF_ALL_TYPES) if machine is None else machine_labels(machine, provisioner)
 
 
 def _unknown_zones(read: NodePoolRequirements | Unknown, cloud: str) -> Iterator[str]:
@@ -403,11 +404,13 @@ def _labels(
     read: NodePoolRequirements | Unknown,
     kinds: frozenset[str],
     provisioner: Provisioner,
+    of_types: Iterable[str],
 ) -> Mapping[str, LabelFact] | Unknown:
     """Return the labels of its nodes: those it sets, and those of which Karpenter sets the value that pods select.
 
     Karpenter makes no node for pods that select a label which it does not know from the NodePool or the machine type. A DaemonSet
-    that selects any of the values counts on all of its nodes: Karpenter compares it with the NodePool before it has pods.
+    that selects any of the values counts on all of its nodes: Karpenter compares it with the NodePool before it has pods. `of_types`
+    are the labels whose values follow from machine types that are not known.
     """
     written = labels_at(node_pool.props, "spec", "template", "metadata", "labels")
     if written is UNKNOWN:
@@ -415,19 +418,18 @@ def _labels(
     if read is UNKNOWN:
         # Any label may be among its requirements.
         return {**written, OTHERS: UNKNOWN}
-    others: Mapping[str, LabelFact] = {OTHERS: UNKNOWN if _UNKNOWN_KEY in read.unknown_keys else UNDECLARED}
     # Karpenter takes a label that contradicts a requirement for absent, and its nodes have it all the same: it buys for pods
     # that the scheduler then refuses.
     contradicted = [key for key in written if key in read.allowed and read.allowed[key].is_empty]
     return {
-        **dict.fromkeys(WELL_KNOWN, UNKNOWN),
+        OTHERS: UNKNOWN if _UNKNOWN_KEY in read.unknown_keys else UNDECLARED,
+        **dict.fromkeys((*WELL_KNOWN, *of_types), UNKNOWN),
         **{
             key: values if values.only is None else values.only
             for key, values in {**read.allowed, CAPACITY_TYPE: LabelValues(values=kinds)}.items()
         },
         ZONE: read.zones(provisioner) or UNKNOWN,
         **dict.fromkeys((*read.unknown_keys, *contradicted), UNKNOWN),
-        **others,
     }
 
 

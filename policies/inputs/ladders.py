@@ -183,6 +183,12 @@ def ladders_of(resources: Sequence[StackResource]) -> tuple[DeclaredLadder, ...]
     )
 
 
+@once
+def pools_on_ladders(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the names of the pools of the stack's ladders."""
+    return frozenset(pool for ladder in ladders_of(resources) for pool in ladder.pools)
+
+
 def ladder_of(resource: StackResource) -> DeclaredLadder:
     """Read one FallbackPolicy; if its tiers are not a list, it has none. A patch of one shows neither tiers nor shapes."""
     tiers, shapes = (

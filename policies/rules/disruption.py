@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_labels
-from holdfast.policies.inputs.ladders import ladders_of
+from holdfast.policies.inputs.ladders import pools_on_ladders
 from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
 from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN
@@ -26,7 +26,7 @@ _EXPIRY: Final = "720h"
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
     """Return what may evict training pods: NodePools of ladders, and pods on spot that refuse disruption."""
-    training = {name for ladder in ladders_of(resources) for name in ladder.pools}
+    training = pools_on_ladders(resources)
     pools = [each for each in node_pools(resources) if {*pool_labels(each, resources)} & training]
     return tuple(
         Finding(urn=resource.urn, message=message)

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.policies.resources import StackResource
+from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.policies.rules.verdicts import Word, verdicts
@@ -15,6 +15,7 @@ from holdfast.scheduling.labels import (
     EXCLUSIVE_TOPOLOGY,
     FOLLOWS,
     HOSTNAME,
+    INSTANCE_TYPE,
     JOBSET_NAME,
     OS,
     POOL,
@@ -24,6 +25,7 @@ from tests.support.builders.program_jobs import (
     JOB_SET,
     RAY_JOB,
     TIERS,
+    cpu_pool,
     declared,
     declared_jobset,
     job_program,
@@ -224,6 +226,26 @@ def test_rayjob_counts_the_workers_that_it_needs() -> None:
     )
     assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed, **retried}))) is Word.BROKEN, (
         "it needs five"
+    )
+
+
+@pytest.mark.parametrize("types", [UNKNOWN, ["m7i.xlarge", UNKNOWN], ["m7i.xlarge", "m99x.xlarge"]])
+@pytest.mark.parametrize("group", ["karpenter.k8s.aws", "karpenter.example.com"])
+def test_pods_may_select_a_label_of_machine_types_that_no_table_has(types: Value, group: str) -> None:
+    requirements: Value = [
+        {"key": CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
+        {"key": INSTANCE_TYPE, "operator": "In", "values": types},
+    ]
+    pool = cpu_pool(
+        "cpu",
+        "on-demand",
+        requirements=requirements,
+        nodeClassRef={"group": group, "kind": "NodeClass", "name": "default"},
+    )
+    job = declared_jobset({"nodeSelector": {POOL: "cpu-spot", "kubernetes.io/arch": "amd64"}})
+    program = [pool if each.urn == pool.urn else each for each in job_program(job)]
+    assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven], (
+        "the provisioner sets it by the type"
     )
 
 
