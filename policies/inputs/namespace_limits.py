@@ -23,6 +23,8 @@ from holdfast.scheduling.json import UNKNOWN, Unknown
 _QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
 _LIMIT_RANGES: Final = frozenset({"kubernetes:core/v1:LimitRange", "kubernetes:core/v1:LimitRangePatch"})
 _PRIORITY_CLASS: Final = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
+#: The fields of a limit from which a container without requests or limits gets its own.
+_DEFAULTING: Final = ("max", "min", "default", "defaultRequest")
 #: Classes that every cluster has.
 _SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
 
@@ -137,6 +139,25 @@ def limit_ranges_near(
     )
 
 
+def may_have_other_limits(
+    resource: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> bool:
+    """Whether a LimitRange of the program may limit a namespace in the cluster of a resource in a way that is not known."""
+    return any(
+        UNKNOWN in (where, is_here) or _is_open(each)
+        for each in _limit_ranges(resources)
+        if (where := text_at(each.props, "metadata", "namespace") or "default") in (namespace, UNKNOWN)
+        and (is_here := is_same_cluster(each, resource, resources)) is not False
+    )
+
+
+def _is_open(limit_range: StackResource) -> bool:
+    listed = items_at(limit_range.props, "spec", "limits")
+    return listed is UNKNOWN or any(
+        UNKNOWN in (each, *(at(each, field) for field in ("type", *_DEFAULTING))) for each in listed
+    )
+
+
 @once
 def _limit_ranges(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     return tuple(each for each in resources if each.type in _LIMIT_RANGES)
@@ -145,9 +166,7 @@ def _limit_ranges(resources: Sequence[StackResource]) -> tuple[StackResource, ..
 def _limits(resource: StackResource) -> Iterator[LimitRange]:
     listed = items_at(resource.props, "spec", "limits")
     for each in () if listed is UNKNOWN else listed:
-        most, least, default, requests = (
-            _amounts(at(each, field)) for field in ("max", "min", "default", "defaultRequest")
-        )
+        most, least, default, requests = (_amounts(at(each, field)) for field in _DEFAULTING)
         limits = {**most, **default}
         # The API server fills in the defaults in this order.
         yield LimitRange(

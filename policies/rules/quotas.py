@@ -21,7 +21,13 @@ from holdfast.policies.inputs.gangs import (
     used_by,
 )
 from holdfast.policies.inputs.ladders import TrainingNamespace, candidates, training_namespaces
-from holdfast.policies.inputs.namespace_limits import LimitRange, Quota, limit_ranges_near, quotas_of
+from holdfast.policies.inputs.namespace_limits import (
+    LimitRange,
+    Quota,
+    limit_ranges_near,
+    may_have_other_limits,
+    quotas_of,
+)
 from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
@@ -107,13 +113,14 @@ def _problems(
             ),
             False,
         )
-    ranges = limit_ranges_near(namespace.resource, str(namespace.name), resources)
+    where = (namespace.resource, str(namespace.name), resources)
+    ranges, may_default = limit_ranges_near(*where), may_have_other_limits(*where)
     for ladder in candidates(namespace, resources).certain:
         for gang in gangs_of(ladder, resources):
             for quota in here:
-                yield from _rejected(quota, gang, ranges)
+                yield from _rejected(quota, gang, ranges, may_default=may_default)
             for quota in maybe:
-                if any(_rejected(quota, gang, ranges)):
+                if any(_rejected(quota, gang, ranges, may_default=may_default)):
                     yield (
                         f"{_MAY_LACK} {gang.title}: whether {quota.title} is of its namespace {KNOWN_LATER}.",
                         UNKNOWN,
@@ -130,8 +137,10 @@ def _both(one: bool | Unknown, other: bool | Unknown) -> bool | Unknown:
     return False if False in (one, other) else UNKNOWN if UNKNOWN in (one, other) else True
 
 
-def _rejected(quota: Quota, gang: Gang, ranges: Sequence[LimitRange]) -> Iterator[tuple[str, bool | Unknown]]:
-    """Yield why a quota has no room for a gang, and whether that is certain."""
+def _rejected(
+    quota: Quota, gang: Gang, ranges: Sequence[LimitRange], *, may_default: bool
+) -> Iterator[tuple[str, bool | Unknown]]:
+    """Yield why a quota has no room for a gang, and whether that is certain; `may_default`: other LimitRanges may be there."""
     if quota.hard is UNKNOWN:
         yield f"{_MAY_LACK} {gang.title}: what {quota.title} allows {KNOWN_LATER}.", UNKNOWN
         return
@@ -157,6 +166,12 @@ def _rejected(quota: Quota, gang: Gang, ranges: Sequence[LimitRange]) -> Iterato
             if quota.covers(priority=priority_of(template), has_deadline=has_deadline_of(template)) is True
         ]
         for name in _without_required(key, covered, ranges):
+            if may_default:
+                yield (
+                    f"{_MAY_LACK} {gang.title}: whether a LimitRange gives `{key}` to container {name} {KNOWN_LATER}.",
+                    UNKNOWN,
+                )
+                continue
             yield (
                 (
                     f"cannot run {gang.title}: {quota.title} counts `{key}`, so the API server rejects its pods, whose container "

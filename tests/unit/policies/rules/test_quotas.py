@@ -401,6 +401,18 @@ def test_containers_without_requests_get_those_of_a_limit_range() -> None:
     assert on_jobs(quota({"requests.cpu": "7"}), default, **WITHOUT), "four pods of 2 CPUs"
 
 
+@pytest.mark.parametrize("unknown", ["namespace", "limits", "default"])
+def test_containers_may_get_requests_of_a_limit_range_that_is_not_known_yet(unknown: str) -> None:
+    metadata: Value = {"name": "defaults", "namespace": UNKNOWN if unknown == "namespace" else "vision"}
+    item: Value = {"type": "Container", "default": UNKNOWN if unknown == "default" else {"cpu": "1"}}
+    limits: Value = UNKNOWN if unknown == "limits" else [item]
+    later = resource(LIMIT_RANGE, "defaults", {"metadata": metadata, "spec": {"limits": limits}})
+    program = [*job_program(declared_jobset(WITHOUT)), quota({"requests.cpu": "100"}), later]
+    found = [each for each in quotas.find(program, {}) if "container train" in each.message]
+    assert found, "what is not known is named"
+    assert not [each for each in found if each.proven], "the default may be one of its requests"
+
+
 def test_default_of_a_limit_range_counts_on_machines() -> None:
     large = limit_range(type="Container", default={"cpu": "64"})
     (found,) = verdicts([*job_program(declared_jobset(WITHOUT)), large], PACK_DEFAULTS)
