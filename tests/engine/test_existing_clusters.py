@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.infra.outputs import OUTPUTS, TOKEN_EXCHANGES, read_outputs
+from holdfast.infra.outputs import CHECKPOINT_ACCOUNT, OUTPUTS, TOKEN_EXCHANGES, read_outputs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -204,7 +204,7 @@ def test_a_stack_uses_an_existing_cluster_and_registers_none(planned: Shared) ->
     with planned.guest.session() as session:
         outcome = session.preview()
     assert_plan(planned.guest.subject.cloud, outcome)
-    assert set(outcome.outputs) - {TOKEN_EXCHANGES} == set(OUTPUTS), (
+    assert set(outcome.outputs) - {TOKEN_EXCHANGES, CHECKPOINT_ACCOUNT} == set(OUTPUTS), (
         "programs that refer to the stack find all outputs"
     )
 
