@@ -124,20 +124,16 @@ def _selects_spot(value: Value, of_spot: frozenset[tuple[str, str]], *, is_selec
     if not is_object(value):
         return False
     key, values = str(value.get("key")), known_items(value, "values")
-    return (
-        (
-            is_selecting
-            and any((name, wanted) in of_spot for name, wanted in value.items() if isinstance(wanted, str))
-        )
+    selects_here = is_selecting and (
+        any((name, wanted) in of_spot for name, wanted in value.items() if isinstance(wanted, str))
         or (
-            is_selecting
-            and value.get("operator") == "In"
+            value.get("operator") == "In"
             and bool(values)
             and all((key, str(each)) in of_spot for each in values)
         )
-        or any(
-            _selects_spot(each, of_spot, is_selecting=is_selecting or name in _SELECTING)
-            for name, each in value.items()
-            if not name.startswith("preferred")
-        )
+    )
+    return selects_here or any(
+        _selects_spot(each, of_spot, is_selecting=is_selecting or name in _SELECTING)
+        for name, each in value.items()
+        if not name.startswith("preferred")
     )
