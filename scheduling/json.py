@@ -5,7 +5,7 @@ UNKNOWN is the value of an output that a preview does not know yet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias, cast
 
@@ -20,6 +20,12 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
+
+
+def all_true(found: Iterable[bool | Unknown]) -> bool | Unknown:
+    """Whether all are true: False if any certainly is not, UNKNOWN if any may not be."""
+    values = {*found}
+    return False if False in values else UNKNOWN if UNKNOWN in values else True
 
 
 def mapping(value: JsonValue) -> Json:

@@ -42,11 +42,16 @@ class GangPart:
         return replace(self.shape, requests=widest([self.shape.requests, self.limits]))
 
 
+def resource_of(key: str) -> str:
+    """Return the resource that a key of a quota is about, whether it counts requests or limits."""
+    return key.removeprefix(REQUESTS).removeprefix(LIMITS)
+
+
 def used_by(shape: Shape, key: str) -> int | None:
     """Return how much of a resource of a quota the pods of a shape use; None if that is not known."""
     if key == "pods":
         return shape.pods
-    name, asked = key.removeprefix(REQUESTS).removeprefix(LIMITS), shape.requests.times(shape.pods)
+    asked = shape.requests.times(shape.pods)
     known = {
         "cpu": asked.cpu_millis,
         "memory": asked.memory_mib,
@@ -54,7 +59,7 @@ def used_by(shape: Shape, key: str) -> int | None:
         EFA_RESOURCE: asked.efa,
         **asked.devices,
     }
-    return known.get(name)
+    return known.get(resource_of(key))
 
 
 def _total(shapes: Iterable[Shape], key: str) -> int:

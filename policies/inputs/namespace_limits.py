@@ -18,7 +18,7 @@ from holdfast.policies.resources import (
     text_at,
     whole_number,
 )
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Unknown, all_true
 
 _QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
 _LIMIT_RANGES: Final = frozenset({"kubernetes:core/v1:LimitRange", "kubernetes:core/v1:LimitRangePatch"})
@@ -71,8 +71,7 @@ class Quota:
         """Whether it counts pods that request CPUs."""
         if self.scopes is UNKNOWN:
             return UNKNOWN
-        found = [each.covers(priority=priority, has_deadline=has_deadline) for each in self.scopes]
-        return False if False in found else UNKNOWN if UNKNOWN in found else True
+        return all_true(each.covers(priority=priority, has_deadline=has_deadline) for each in self.scopes)
 
 
 @once

@@ -18,6 +18,7 @@ from holdfast.policies.inputs.gangs import (
     gangs_of,
     has_deadline_of,
     priority_of,
+    resource_of,
     used_by,
 )
 from holdfast.policies.inputs.ladders import TrainingNamespace, candidates, training_namespaces
@@ -32,7 +33,7 @@ from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules.ladder_end import KNOWN_LATER
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Unknown, all_true
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.reachability.shape import is_in_bytes
 
@@ -90,7 +91,7 @@ def _problems(
 ) -> Iterator[tuple[str, bool | Unknown]]:
     """Yield what is wrong with the limits of a namespace, and whether it keeps its jobs from running."""
     near = [
-        (each, _both(is_same_cluster(each.resource, namespace.resource, resources), is_in))
+        (each, all_true((is_same_cluster(each.resource, namespace.resource, resources), is_in)))
         for each in quotas
         if (is_in := _is_in(namespace, each)) is not False
     ]
@@ -131,10 +132,6 @@ def _problems(
 
 def _is_in(namespace: TrainingNamespace, quota: Quota) -> bool | Unknown:
     return UNKNOWN if quota.namespace is UNKNOWN else quota.namespace == namespace.name
-
-
-def _both(one: bool | Unknown, other: bool | Unknown) -> bool | Unknown:
-    return False if False in (one, other) else UNKNOWN if UNKNOWN in (one, other) else True
 
 
 def _rejected(
@@ -186,7 +183,7 @@ def _without_required(
 ) -> Iterator[str]:
     """Yield the containers without an amount of a resource that a quota counts."""
     of_limits = key.startswith(LIMITS)
-    name = key.removeprefix(LIMITS).removeprefix(REQUESTS)
+    name = resource_of(key)
     defaults = [each for each in ranges if each.kind == "Container"]
     if name not in _REQUIRED or any(
         name in (each.limits if of_limits else each.requests) for each in defaults
@@ -263,7 +260,7 @@ def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
 
 def _amount(key: str, given: Value) -> int | Unknown | None:
     """Return an amount in the unit in which `Resources` has this resource."""
-    name = key.removeprefix(REQUESTS).removeprefix(LIMITS)
+    name = resource_of(key)
     if name == "cpu":
         return cpu_millis(given)
     return memory_mib(given) if name in ("memory", STORAGE) or is_in_bytes(name) else count(given)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, TypeAlias
 
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Unknown, all_true
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
 from holdfast.scheduling.reachability.label_values import LabelValues, whole
 from holdfast.scheduling.reachability.node_labels import ALIASES
@@ -130,8 +130,7 @@ def _holds(requirements: Sequence[Requirement], fact: LabelFact | None) -> bool 
 
 
 def _all_accept(requirements: Sequence[Requirement], value: str | None) -> bool | Unknown:
-    found = [each.accepts(value) for each in requirements]
-    return False if False in found else UNKNOWN if UNKNOWN in found else True
+    return all_true(each.accepts(value) for each in requirements)
 
 
 def any_holds(terms: tuple[Term, ...], labels: Mapping[str, LabelFact]) -> bool | Unknown:
