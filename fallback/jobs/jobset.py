@@ -45,7 +45,7 @@ from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
+from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -240,6 +240,8 @@ class JobSetKind:
         sight = replace(
             base_observation(own, history),
             is_suspension_complete=_is_suspension_complete(own),
+            children_create_no_pods=_children_create_no_pods(own),
+            operator_status=_status_text(own.job),
             can_be_suspended=outcome is None,
             not_suspendable_reason=affinity_problem([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
@@ -298,6 +300,7 @@ class JobSetKind:
             for child in own.children
             if not is_complete(child)
             and not has_failed(child)
+            and not _is_being_deleted(child)
             and (
                 wanted.get(replicated_job_of(child)) != capacity_selection_of_child(child)
                 or _is_stalled(child, own)
@@ -388,10 +391,46 @@ def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
     made = [child for child in children if replicated_job_of(child) == each.name]
     waits = bool(objects(each.spec.get("dependsOn")))
     return (waits or len(made) >= each.replicas) and all(
-        is_complete(child)
-        or (_is_suspended(child) and not has_failed(child) and (_has(child, "Suspended") or will_fail(child)))
-        for child in made
+        is_complete(child) or _stays_suspended(child) for child in made
     )
+
+
+def _stays_suspended(child: Json) -> bool:
+    """Whether the Job controller has noticed that a child Job is suspended. It suspends none that will fail."""
+    return _is_suspended(child) and not has_failed(child) and (_has(child, "Suspended") or will_fail(child))
+
+
+def _children_create_no_pods(snapshot: Snapshot) -> bool:
+    """Whether no child Job that exists can create a pod, or still has to be counted as failed.
+
+    The Job controller creates no pods for a Job that is being deleted, and JobSet resumes none that is older than its last
+    restart. A failure that JobSet has not counted would restart the job again after its resumption.
+    """
+    restarts = counter(mapping(snapshot.job.get("status")).get("restarts"))
+    return not any(is_terminating(pod) for pod in snapshot.pods) and all(
+        is_complete(child)
+        or _stays_suspended(child)
+        or _is_being_deleted(child)
+        or (has_failed(child) and _is_older(child, restarts))
+        for child in snapshot.children
+    )
+
+
+def _is_being_deleted(child: Json) -> bool:
+    return bool(metadata_of(child).get("deletionTimestamp"))
+
+
+def _is_older(child: Json, restarts: int) -> bool:
+    """Whether a child Job is from before the last of these restarts of its JobSet."""
+    attempt = text(labels_of(child).get(RESTART_ATTEMPT))
+    return attempt.isdecimal() and int(attempt) < restarts
+
+
+def _status_text(job: Json) -> str:
+    """Return what JobSet changes in the status when it observes a suspension or a failure."""
+    suspended = condition_of(job, "Suspended")
+    restarts = counter(mapping(job.get("status")).get("restarts"))
+    return f"{restarts} {text(suspended.get('status')) or '-'} {text(suspended.get('lastTransitionTime')) or '-'}"
 
 
 _CONDITION_OF: Final = {Outcome.COMPLETED: "Completed", Outcome.FAILED: "Failed"}

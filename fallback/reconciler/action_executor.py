@@ -212,7 +212,7 @@ class ActionExecutor:
                 patch = context.kind.suspension(context.job, action, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case Resume():
-                await self._require_suspended(context)
+                await self._require_suspended(context, action)
                 patch = context.kind.resumption(context.job, action, write_state(action.state))
                 return await self._record(context, patch, action.state)
             case RequestCheckpoint():
@@ -243,7 +243,7 @@ class ActionExecutor:
         self._caches.jobs[key.kind].refresh(answer, is_own=is_fenced)
         return answer
 
-    async def _require_suspended(self, context: JobContext) -> None:
+    async def _require_suspended(self, context: JobContext, action: Resume) -> None:
         """Observe the job's children, then its pods, as the API server has them now: suspended Jobs create no pods."""
         children = await current_children(self._client, context.key)
         pods = await current_pods(self._client, context.key)
@@ -252,7 +252,10 @@ class ActionExecutor:
             raise PodsRemain(f"{len(left)} pods of the job are left, for example {left[0]}")
         now = replace(context.snapshot, pods=tuple(pods), children=tuple(children))
         seen, _ = context.kind.observe(now, PodHistory())
-        if not seen.is_suspension_complete or seen.outdated_children:
+        is_suspended = (
+            seen.children_create_no_pods if action.recreates_children else seen.is_suspension_complete
+        )
+        if not is_suspended or seen.outdated_children:
             raise SuspensionIncomplete(
                 f"of {len(children)} child Jobs, {seen.outdated_children} have another template"
                 if seen.outdated_children

@@ -24,8 +24,10 @@ from holdfast.scheduling.labels import (
     MAX_COST,
     POOL,
     PROGRESS,
+    REPLICATED_JOB,
     RESERVATION_NAMESPACE,
     RESERVED_FOR,
+    RESTART_ATTEMPT,
     ZONE,
 )
 
@@ -96,7 +98,7 @@ CHILD_FIELDS: Final[Fields] = {
     "metadata": {
         **_METADATA,
         "resourceVersion": None,
-        "labels": {"jobset.sigs.k8s.io/replicatedjob-name": None},
+        "labels": {REPLICATED_JOB: None, RESTART_ATTEMPT: None},
     },
     "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
     "status": {"succeeded": None, "conditions": {"type": None, "status": None}},
@@ -108,6 +110,10 @@ _DROPPED_METADATA: Final = frozenset({"managedFields", "resourceVersion"})
 _DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 # They count pods, and change with each of them.
 _DROPPED_STATUS: Final = frozenset({"replicatedJobsStatus", "rayClusterStatus"})
+# A JobSet's conditions that change in each restart and are not read.
+_UNREAD_CONDITIONS: Final = frozenset(
+    {"RestartingJobSet", "StartupPolicyInProgress", "StartupPolicyCompleted"}
+)
 # A kubelet writes five conditions of a node; only this one is about whether it answers.
 _NODE_CONDITIONS: Final = frozenset({"Ready"})
 _POD_CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget", "Ready"})
@@ -204,7 +210,10 @@ def cached_policy(policy: Json) -> CachedPolicy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedJob:
-    """A JobSet or RayJob: its index keys, its version, and the rest of the object as text."""
+    """A JobSet or RayJob: its index keys, its version, and the rest of the object as text.
+
+    `unread`: conditions that no decision reads, and that a patch of the status keeps.
+    """
 
     uid: str
     follows: bool
@@ -212,11 +221,17 @@ class CachedJob:
     has_max_cost: bool
     version: str
     content: bytes
+    unread: bytes = b""
 
     def read(self) -> Json:
         """Return the object."""
         job = cast("Json", json.loads(self.content))
-        return {**job, "metadata": {**metadata_of(job), "resourceVersion": self.version}}
+        whole: Json = {**job, "metadata": {**metadata_of(job), "resourceVersion": self.version}}
+        if not self.unread:
+            return whole
+        status = mapping(job["status"])
+        unread = cast("list[JsonValue]", json.loads(self.unread))
+        return {**whole, "status": {**status, "conditions": [*sequence(status.get("conditions")), *unread]}}
 
 
 def cached_job(job: Json) -> CachedJob:
@@ -229,14 +244,26 @@ def cached_job(job: Json) -> CachedJob:
     }
     rest = {name: value for name, value in metadata.items() if name not in _DROPPED_METADATA}
     whole: dict[str, JsonValue] = {**job, "metadata": {**rest, "annotations": annotations}}
+    unread: list[JsonValue] = []
     if "status" in job:
-        status = mapping(job["status"])
-        whole["status"] = {name: value for name, value in status.items() if name not in _DROPPED_STATUS}
+        status = {
+            name: value for name, value in mapping(job["status"]).items() if name not in _DROPPED_STATUS
+        }
+        conditions = sequence(status.get("conditions"))
+        unread = [each for each in conditions if text(mapping(each).get("type")) in _UNREAD_CONDITIONS]
+        if unread:
+            status["conditions"] = [each for each in conditions if each not in unread]
+        whole["status"] = status
     return CachedJob(
         uid=text(metadata.get("uid")),
         follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
         suspended=mapping(job.get("spec")).get("suspend") is True,
         has_max_cost=MAX_COST in annotations,
         version=text(metadata.get("resourceVersion")),
-        content=json.dumps(whole, separators=(",", ":")).encode(),
+        content=_text_of(whole),
+        unread=_text_of(unread) if unread else b"",
     )
+
+
+def _text_of(value: JsonValue) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -53,11 +53,14 @@ class Resume:
 
     The executor first reads from the API server, not from a cache, whether a pod of the job is left: with a lagging watch
     two gangs could write one checkpoint. If a pod is left, nothing is written and the job is observed again.
+    `recreates_children`: the operator has observed the suspension, so it creates missing child Jobs from the new template; the
+    executor does not wait for them.
     """
 
     state: JobState
     pool: str
     tolerate_reservation: bool = False
+    recreates_children: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -295,11 +295,14 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
     return Step(state=ended, actions=(Suspend(state=ended, pool=home_pool(ended.pool)),), events=(why,))
 
 
-def suspend_again(state: JobState) -> Suspend:
-    """Return the update that makes a suspended job's template select the tier it will be resumed on.
+def suspend_again(state: JobState, observation: Observation) -> Step:
+    """Return the step that suspends a job in the middle of its move, with a template that selects the move's target."""
+    again = replace(state, operator_status=observation.operator_status or None)
+    return Step(state=again, actions=(_suspension(again),))
 
-    A copy has a template of its own, so a job that goes to another cluster keeps its template.
-    """
+
+def _suspension(state: JobState) -> Suspend:
+    """A copy has a template of its own, so a job that goes to another cluster keeps its template."""
     return Suspend(state=state, pool=home_pool(state.pool), tolerate_reservation=moves_to_reservation(state))
 
 
@@ -314,6 +317,7 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
         phase=Phase.SUSPENDING,
         purpose=purpose,
         suspended_at=observation.now,
+        operator_status=observation.operator_status or None,
         waiting_since=None,
         resume_at=None,
         resuspensions=0,
@@ -322,7 +326,7 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
 
 def _suspended(state: JobState, report: JobEvent) -> Step:
     """Return the step that suspends a job; for lack of nodes only if the API server confirms it, because the cache may be behind."""
-    suspend = replace(suspend_again(state), only_without_nodes=report.reason in _WITHOUT_NODES)
+    suspend = replace(_suspension(state), only_without_nodes=report.reason in _WITHOUT_NODES)
     return Step(state=state, actions=(suspend,), events=(report,))
 
 

@@ -175,7 +175,9 @@ class Observation:
         `follows`: it follows the ladder; one that `is_deleted` does not. `stop_requested`: its user asks to stop it, or
         `awaits_permit`: it is a copy that its home cluster does not permit to run. `suspended`: `spec.suspend`.
         `is_suspension_complete`: its operator has carried the suspension out (JobSet: condition Suspended, of each child Job
-        too; RayJob: status Suspended). `can_be_suspended`: a suspension would be honored now. `not_suspendable_reason`: why it
+        too; RayJob: status Suspended). `children_create_no_pods`: those that exist are suspended, have ended or are being deleted,
+        and the operator has counted each failure. `operator_status`: an opaque text of what the operator has reported, which
+        changes when it observes a suspension; empty if no such text is known. `can_be_suspended`: a suspension would be honored now. `not_suspendable_reason`: why it
         never can be, with the fix, or None. `outcome`: terminal, or None; `failure_cause`: why a FAILED job failed, if known.
         `can_be_recreated`: the job asks to be created again when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`.
         `pool`: what its template selects now, None for none or several.
@@ -217,6 +219,8 @@ class Observation:
     awaits_permit: bool = False
     suspended: bool = False
     is_suspension_complete: bool = False
+    children_create_no_pods: bool = False
+    operator_status: str = ""
     can_be_suspended: bool = True
     not_suspendable_reason: str | None = None
     outcome: Outcome | None = None

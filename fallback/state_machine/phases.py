@@ -198,13 +198,21 @@ def _step_suspended(state: JobState, observation: Observation, policy: Policy | 
 def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
     state = _with_valid_target(state, observation, policy)
     if home_pool(state.pool) not in {observation.pool, ""}:
-        return Step(state=state, actions=(suspend_again(state),))
-    if observation.pods_remaining > 0 or not observation.is_suspension_complete:
-        return Step(state=state, events=_slow_suspension_event(state, observation))
-    if observation.outdated_children > 0:
-        return Step(
-            state=state, actions=(DeleteChildren(),), events=_slow_suspension_event(state, observation)
-        )
+        return suspend_again(state, observation)
+    slow = _slow_suspension_event(state, observation)
+    if observation.pods_remaining > 0:
+        return Step(state=state, events=slow)
+    deletion = (DeleteChildren(),) if observation.outdated_children > 0 else ()
+    if state.purpose is not Purpose.YIELD and _has_observed_suspension(state, observation):
+        step = _resume(state, observation, policy)
+        early = [replace(each, recreates_children=True) for each in step.actions if isinstance(each, Resume)]
+        if early:
+            others = [each for each in step.actions if not isinstance(each, Resume)]
+            return replace(step, actions=(*deletion, *early, *others))
+    if not observation.is_suspension_complete:
+        return Step(state=state, events=slow)
+    if deletion:
+        return Step(state=state, actions=deletion, events=slow)
     if state.purpose is Purpose.YIELD:
         return Step(
             state=replace(
@@ -215,6 +223,18 @@ def _suspending(state: JobState, observation: Observation, policy: Policy | NoPo
             )
         )
     return _resume(state, observation, policy)
+
+
+def _has_observed_suspension(state: JobState, observation: Observation) -> bool:
+    """Whether a resumption need not wait until the operator has created suspended child Jobs: it creates them from the new template.
+
+    The operator's status is written under the version of the job that it has observed. A status that has changed since the
+    suspension shows that it has observed that update, and acts on no earlier one any more.
+    """
+    return observation.children_create_no_pods and state.operator_status not in {
+        None,
+        observation.operator_status,
+    }
 
 
 def _with_valid_target(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobState:
@@ -283,7 +303,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
     is_moving = state.phase is Phase.SUSPENDING and observation.follows
     if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
         again = replace(state, resuspensions=state.resuspensions + 1)
-        return Step(state=again, actions=(suspend_again(again),), events=(_suspended_again_event(again),))
+        return replace(suspend_again(again, observation), events=(_suspended_again_event(again),))
     pool = observation.pool or state.pool
     if state.phase is Phase.PAUSED:
         resumed = resume_tier_visit(state, observation)

@@ -173,8 +173,8 @@ class JobState:
     last outage's own restart is not in them yet.
     `resumed_at`: when the controller last resumed it. `head_restarts`: how many of this visit's resumptions were for a
     lost head.
-    `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again. `resume_at`:
-    when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many times another
+    `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again; `operator_status`:
+    what its operator had reported when the update that suspends it was made, see Observation. `resume_at`: when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many times another
     client resumed the job during the current move. `failback`: the failback under way. `last_failback_at`: when the last one
     ended without a move. `short_failbacks`: how many failbacks in a row did not last; each doubles the wait for the next.
     `entered_by_failback`: this visit began with a failback. `recreations`: how many times the job was recreated. `pace`: of
@@ -206,6 +206,7 @@ class JobState:
     head_restarts: int = 0
     purpose: Purpose | None = None
     suspended_at: datetime | None = None
+    operator_status: str | None = None
     resume_at: datetime | None = None
     moves: int = 0
     yields: int = 0
@@ -438,6 +439,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "head_restarts": read_count,
     "purpose": _absent_or(lambda value: Purpose(read_text(value))),
     "suspended_at": _absent_or(read_time),
+    "operator_status": _absent_or(read_text),
     "resume_at": _absent_or(read_time),
     "moves": read_count,
     "yields": read_count,

@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Final, cast
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.scheduling.labels import POOL, STATE
+from holdfast.scheduling.labels import POOL, RESTART_ATTEMPT, STATE
 from holdfast.simulator.kubernetes_client.objects import condition
 
 _JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _RAY_CLUSTER: Final = "ray.io/cluster"
 _RAY_NODE_TYPE: Final = "ray.io/node-type"
-_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 _CHILD: Final = "batch.kubernetes.io/job-name"
 _CHILD_UID: Final = "batch.kubernetes.io/controller-uid"
 _ENDED: Final = frozenset({"Failed", "Succeeded"})
@@ -166,7 +165,7 @@ def job_of_pod(pod: Json) -> str | None:
 def _first_seen(pod: Json, at: datetime) -> PodTrace:
     metadata = mapping(pod.get("metadata"))
     labels = mapping(metadata.get("labels"))
-    attempt = str(labels.get(_ATTEMPT) or "0")
+    attempt = str(labels.get(RESTART_ATTEMPT) or "0")
     return PodTrace(
         uid=str(metadata.get("uid")),
         name=str(metadata.get("name")),

@@ -87,11 +87,13 @@ def child_job(
     suspend: bool = False,
     status: Json | None = None,
     selector: Mapping[str, str] | None = None,
+    attempt: int = 0,
+    deleted_at: datetime | None = None,
     **pod_fields: JsonValue,
 ) -> Json:
     """The Job that JobSet creates from the template at `place`; `selector` and the others override it.
 
-    `suspend`: the Job controller has suspended it.
+    `suspend`: the Job controller has suspended it. `attempt`: how many restarts came before it.
     """
     template = objects(obj(jobset["spec"])["replicatedJobs"])[place]
     job_spec = obj(obj(template["template"])["spec"])
@@ -107,8 +109,10 @@ def child_job(
             "labels": {
                 "jobset.sigs.k8s.io/jobset-name": "train",
                 "jobset.sigs.k8s.io/replicatedjob-name": template["name"],
+                "jobset.sigs.k8s.io/restart-attempt": str(attempt),
             },
             "ownerReferences": [_controller(jobset)],
+            **({} if deleted_at is None else {"deletionTimestamp": stamp(deleted_at)}),
         },
         "spec": {**job_spec, "suspend": suspend, "template": {"spec": pods}},
         "status": ({"conditions": [condition("Suspended")]} if suspend else {}) if status is None else status,

@@ -95,6 +95,7 @@ class StateFields(TypedDict, total=False):
     head_restarts: int
     purpose: Purpose | None
     suspended_at: datetime | None
+    operator_status: str | None
     resume_at: datetime | None
     moves: int
     yields: int
@@ -118,6 +119,8 @@ class ObservationFields(TypedDict, total=False):
     awaits_permit: bool
     suspended: bool
     is_suspension_complete: bool
+    children_create_no_pods: bool
+    operator_status: str
     can_be_suspended: bool
     not_suspendable_reason: str | None
     outcome: Outcome | None

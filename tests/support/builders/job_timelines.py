@@ -8,6 +8,7 @@ from typing import Final
 
 from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import RESTART_ATTEMPT
 
 START: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 
@@ -41,7 +42,7 @@ def pod(
     """A pod of that JobSet."""
     labels: Json = {
         "jobset.sigs.k8s.io/jobset-name": "train",
-        "jobset.sigs.k8s.io/restart-attempt": str(attempt),
+        RESTART_ATTEMPT: str(attempt),
         "batch.kubernetes.io/job-name": "train-worker-0",
         "batch.kubernetes.io/controller-uid": owner,
     }

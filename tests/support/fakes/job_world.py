@@ -80,6 +80,9 @@ class JobWorld:
     pool: str = "a-spot"
     suspended_by: str | None = None
     is_suspension_complete: bool = False
+    deletes_children: bool = False
+    has_observed: bool = False
+    operator_status: int = 0
     can_be_suspended: bool = True
     pods: int = PODS
     pods_pool: str = "a-spot"
@@ -143,6 +146,8 @@ class JobWorld:
             stop_requested=self.stop_requested,
             suspended=self.is_suspended,
             is_suspension_complete=self.is_suspension_complete,
+            children_create_no_pods=self.is_suspension_complete or self.deletes_children,
+            operator_status=str(self.operator_status),
             can_be_suspended=self.can_be_suspended,
             outcome=self.outcome,
             failure_cause=Cause.EVICTION if self.outcome is Outcome.FAILED else None,
@@ -294,6 +299,7 @@ class JobWorld:
         if not self.is_suspended:
             self.suspended_by = BY_USER if action.state.phase is Phase.STOPPED else BY_US
             self.is_suspension_complete = False
+        self.has_observed = False
         if action.pool and action.pool != self.pool:
             self.outdated = True
         self.pool = action.pool or self.pool
@@ -318,6 +324,12 @@ class JobWorld:
             )
         if self.outcome is not None:
             self.violations.append("a job that has ended was resumed")
+        if action.recreates_children and not self.has_observed:
+            self.violations.append(
+                "its operator may create child Jobs from the template before the suspension"
+            )
+        if not self.is_suspension_complete and not self.deletes_children:
+            self.violations.append("its child Jobs may create pods of the old template")
         self.suspended_by = None
         self.pool = action.pool
         self._make_pods()
@@ -326,6 +338,8 @@ class JobWorld:
         if self.pods + self.leaving:
             self.violations.append("two gangs of one job are alive together")
         self.pods, self.pods_pool, self.placed, self.is_suspension_complete = PODS, self.pool, 0, False
+        self.deletes_children = False
+        self.operator_status += 1
 
     # What happens to the job.
 
@@ -336,9 +350,19 @@ class JobWorld:
         if self.is_suspended:
             self.leaving += self.pods
             self.pods = self.placed = 0
-            self.is_suspension_complete = True
+            self.operator_status += not self.is_suspension_complete
+            self.is_suspension_complete, self.deletes_children, self.has_observed = True, False, True
         elif not self.pods and not self.leaving:
             self._make_pods()
+
+    def operator_restarts(self) -> None:
+        """The operator counts a failure and deletes the child Jobs; it creates them again from the template that it has observed."""
+        if self.outcome is None:
+            self.leaving += self.pods
+            self.pods = self.placed = 0
+            self.operator_status += 1
+            self.is_suspension_complete, self.deletes_children = False, True
+            self.has_observed, self.outdated = self.is_suspended, False
 
     def pods_terminate(self) -> None:
         self.leaving = 0
@@ -370,7 +394,7 @@ class JobWorld:
                 else record is not None and record.resume_on is not None
             )
             self.suspended_by = BY_US if looks_ours else BY_USER
-            self.is_suspension_complete = False
+            self.is_suspension_complete = self.has_observed = False
             self.version += 1
 
     def user_resumes(self) -> None:

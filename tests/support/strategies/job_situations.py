@@ -110,6 +110,8 @@ def _ledger(number: int) -> Ledger:
 
 
 ledgers = st.integers(0, 2**24).map(_ledger)
+# Of a kind without such a text, and of three moments.
+operator_statuses = st.sampled_from(("", "0", "1", "2"))
 job_states = st.builds(
     JobState,
     uid=st.sampled_from((UID, UID, UID, "", "another")),
@@ -138,6 +140,7 @@ job_states = st.builds(
     head_restarts=counts,
     purpose=maybe(st.sampled_from(Purpose)),
     suspended_at=maybe(times),
+    operator_status=maybe(operator_statuses),
     resume_at=maybe(times),
     moves=counts,
     yields=counts,
@@ -183,6 +186,8 @@ observations = st.builds(
     stop_requested=st.sampled_from((False, False, False, True)),
     suspended=st.booleans(),
     is_suspension_complete=st.booleans(),
+    children_create_no_pods=st.booleans(),
+    operator_status=operator_statuses,
     can_be_suspended=st.booleans(),
     not_suspendable_reason=st.sampled_from((None, None, None, "it has a clusterSelector")),
     outcome=st.sampled_from((None, None, None, *Outcome)),
@@ -274,7 +279,7 @@ def _suspended_situations(draw: st.DrawFn) -> Situation:
         # What the job waits for is there more often than not, so that most decisions do something.
         follows=draw(st.sampled_from((True, True, True, False))),
         suspended=draw(st.sampled_from((True, True, True, False))),
-        is_suspension_complete=True,
+        is_suspension_complete=draw(st.sampled_from((True, True, False))),
         pods_remaining=draw(st.sampled_from((0, 0, 0, 0, 4))),
         outdated_children=draw(st.sampled_from((0, 0, 2))),
         may_run_here=draw(st.sampled_from((True, True, True, True, False))),

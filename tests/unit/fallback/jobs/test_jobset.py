@@ -261,6 +261,58 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("conditions", "suspend", "attempt", "is_deleted", "create_no_pods", "why"),
+    [
+        (["Suspended"], True, 1, False, True, "the Job controller has noticed the suspension"),
+        ([], True, 1, False, False, "the Job controller may still create a pod for it"),
+        ([], False, 1, False, False, "it runs"),
+        ([], False, 0, False, False, "JobSet has not deleted it yet"),
+        (["Failed"], True, 1, False, False, "JobSet has not counted its failure: the job would start twice"),
+        (["Failed"], True, 0, False, True, "its failure is counted, and JobSet deletes it"),
+        (["Failed"], False, 0, False, True, "JobSet had not suspended it before it failed"),
+        ([], False, 0, True, True, "the Job controller creates no pods for it any more"),
+        (["Complete"], False, 1, False, True, "it is done"),
+    ],
+)
+def test_a_child_job_creates_no_pods_when_it_is_suspended_or_ends(
+    *, conditions: list[str], suspend: bool, attempt: int, is_deleted: bool, create_no_pods: bool, why: str
+) -> None:
+    job = jobset(suspend=True, status={"restarts": 1})
+    status: Json = {"conditions": [condition(each) for each in conditions]}
+    deleted_at = NOW if is_deleted else None
+    child = child_job(job, suspend=suspend, status=status, attempt=attempt, deleted_at=deleted_at)
+    seen = observed(snapshot(job, children=[child]))
+    assert seen.children_create_no_pods is create_no_pods, why
+    evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
+    seen = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child]))
+    assert not seen.children_create_no_pods, "its Job may have yet to fail of a pod that it still tracks"
+
+
+def test_no_child_jobs_create_no_pods() -> None:
+    assert observed(snapshot(jobset(suspend=True))).children_create_no_pods, "JobSet is recreating them"
+
+
+def test_a_child_job_that_is_being_deleted_is_not_outdated() -> None:
+    job = jobset(suspend=True)
+    child = child_job(job, suspend=True, selector=SPOT, deleted_at=NOW)
+    assert observed(snapshot(job, children=[child])).outdated_children == 0, "it is deleted once"
+
+
+def test_jobsets_status_changes_with_its_suspension_and_its_restarts() -> None:
+    resumed = jobset(suspend=True, status={"conditions": [condition("Suspended", status="False")]})
+    several = [
+        jobset(suspend=True),
+        resumed,
+        jobset(suspend=True, status={"conditions": [SUSPENDED]}),
+        jobset(suspend=True, status={"conditions": [SUSPENDED], "restarts": 1}),
+    ]
+    texts = [observed(snapshot(each)).operator_status for each in several]
+    assert len(set(texts)) == len(texts), f"each is written once JobSet has observed the suspension: {texts}"
+    counting = jobset(suspend=True, status={"replicatedJobsStatus": [{"name": "worker", "ready": 1}]})
+    assert observed(snapshot(counting)).operator_status == texts[0], "caches do not have the counts of pods"
+
+
 def test_terminating_pods_remain_and_ended_ones_do_not() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     ending = worker("b", node="n1", deleted_at=NOW)

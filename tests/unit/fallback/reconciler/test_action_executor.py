@@ -210,6 +210,25 @@ async def test_a_job_is_not_resumed_while_a_child_job_that_no_cache_shows_may_cr
 
 
 @in_event_loop
+async def test_a_job_whose_child_jobs_are_recreated_is_resumed_only_if_none_may_create_pods() -> None:
+    fixture = ExecutorFixture(SUSPENDED)
+    old = child_job(SUSPENDED, suspend=True, selector={POOL: "old"})
+    context = await fixture.observe(children=(old,))
+    resume = Resume(state=STATE_NOW, pool="spot-b", recreates_children=True)
+    with pytest.raises(SuspensionIncomplete, match="1 have another template"):
+        await fixture.actor.execute(context, (resume,))
+    await fixture.api.put(JOB, child_job(SUSPENDED, index=1))
+    with pytest.raises(SuspensionIncomplete, match="may still create pods"):
+        await fixture.actor.execute(context, (DeleteChildren(), resume))
+    assert fixture.writes() == ["DELETE train-worker-0"], (
+        "no cache has the second one, which was not suspended"
+    )
+    await fixture.api.drop(JOB, NAMESPACE, "train-worker-1")
+    await fixture.actor.execute(context, (DeleteChildren(), resume))
+    assert obj(fixture.job()["spec"])["suspend"] is False, "JobSet creates them all from the new template"
+
+
+@in_event_loop
 async def test_a_job_is_not_moved_for_lack_of_capacity_once_the_server_has_its_pods_on_nodes() -> None:
     fixture = ExecutorFixture(jobset())
     suspend = Suspend(state=STATE_NOW, pool="spot-b", only_without_nodes=True)

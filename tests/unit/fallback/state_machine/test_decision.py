@@ -340,11 +340,19 @@ def check_resumptions(situation: Situation, decision: Decision) -> None:
             assert observation.suspended, "a running job needs no resumption"
             assert observation.may_run_here, "a copy of the job may run in another cluster"
             assert not cluster_of(action.pool), "only a copy can be resumed in another cluster"
-            assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
-                "the operator has not carried the suspension out yet"
-            )
+            is_observed = state.operator_status not in {None, observation.operator_status}
+            if action.recreates_children:
+                assert is_observed, (
+                    "the operator may create child Jobs from the template before the suspension"
+                )
+                assert observation.children_create_no_pods, "the old gang could get another pod"
+            else:
+                assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
+                    "the operator has not carried the suspension out yet"
+                )
             assert observation.pods_remaining == 0, "the old gang and the new one would write one checkpoint"
-            assert observation.outdated_children == 0, (
+            is_deleted = isinstance(decision.actions[0], DeleteChildren) and action.recreates_children
+            assert observation.outdated_children == 0 or is_deleted, (
                 "a resumption merges the old selectors into the new ones"
             )
 

@@ -66,6 +66,61 @@ def test_old_child_jobs_are_deleted_between_the_end_of_their_pods_and_the_resump
     assert not decision.actions, "they are what makes their pods end"
 
 
+def test_a_job_is_resumed_before_its_child_jobs_are_recreated_once_its_operator_has_observed_the_suspension() -> (
+    None
+):
+    moving = suspending(operator_status="before")
+    recreating = observed_suspended(
+        is_suspension_complete=False, children_create_no_pods=True, operator_status="after"
+    )
+    assert only(decide(moving, recreating, policy()), Resume).recreates_children, (
+        "the operator creates them from the new template, and needs no second update for that"
+    )
+    decision = decide(moving, replace(recreating, outdated_children=2), policy())
+    assert kinds(decision) == [DeleteChildren, Resume], "it merges their selectors into none that is deleted"
+    for waits, why in (
+        (replace(recreating, pods_remaining=1), "two gangs would write one checkpoint"),
+        (replace(recreating, children_create_no_pods=False), "a child Job may get another pod"),
+        (replace(recreating, operator_status="before"), "a restart may create them from the old template"),
+    ):
+        assert not decide(moving, waits, policy()).actions, why
+    assert not decide(suspending(), recreating, policy()).actions, "an earlier version recorded no status"
+
+
+@pytest.mark.parametrize(
+    "moving",
+    [
+        suspending(operator_status="before", pool="a-spot", rank=0, purpose=Purpose.YIELD),
+        suspending(operator_status="before", pool="west/a-spot"),
+    ],
+    ids=["a pause", "a move to another cluster"],
+)
+def test_a_job_that_stays_suspended_waits_until_its_child_jobs_are_recreated(moving: JobState) -> None:
+    recreating = observed_suspended(
+        pool="a-spot", is_suspension_complete=False, children_create_no_pods=True, operator_status="after"
+    )
+    west = policy(tiers=(SPOT, tier(pool="west/a-spot"), LAST))
+    decision = decide(moving, recreating, west)
+    assert not decision.actions, "nobody else would notice a child Job of the old template"
+    decision = decide(moving, replace(recreating, is_suspension_complete=True, outdated_children=1), west)
+    assert kinds(decision) == [DeleteChildren], "they are recreated, and looked at again"
+
+
+def test_each_suspension_records_what_the_operator_has_reported() -> None:
+    lost = tuple(loss(T0 + number * HOUR, pod=str(number)) for number in range(3))
+    first = only(decide(running(), observed(losses=lost, operator_status="1"), policy()), Suspend)
+    edited = observed_suspended(pool="a-spot", operator_status="2")
+    second = only(decide(suspending(operator_status="1"), edited, policy()), Suspend)
+    resumed = observed(pool="b-spot", operator_status="2")
+    third = only(decide(suspending(operator_status="1"), resumed, policy()), Suspend)
+    recorded = [each.state.operator_status for each in (first, second, third)]
+    assert recorded == ["1", "2", "2"], "each has a template that the operator must observe"
+    gone = observed_suspended(operator_status="2")
+    assert (
+        only(decide(suspending(operator_status="1"), gone, policy()), Resume).state.operator_status is None
+    ), "a job that runs waits for no such report"
+
+
 def test_a_template_of_another_pool_is_corrected_first() -> None:
     decision = decide(suspending(), observed_suspended(pool="a-spot"), policy())
     assert only(decision, Suspend).pool == "b-spot", "another client edited it during the move"

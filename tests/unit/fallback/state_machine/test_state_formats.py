@@ -1,7 +1,9 @@
 """Every format of the state that was ever written can be read, and a job that any version suspended is resumed.
 
 `tests/fixtures/job_states` has a file for each: `v1-…` of the first format, `v2-…` with the pace of a job with a deadline,
-`v3-…` with the ledger, `v4-…` with tiers in other clusters, `v5-…` with the ledger of a copy; the others of versions that do not exist yet. A format that changes gets new files; the old ones stay.
+`v3-…` with the ledger, `v4-…` with tiers in other clusters, `v5-…` with the ledger of a copy, `v6-…` with the
+operator's status at a suspension; the others of versions that do not
+exist yet. A format that changes gets new files; the old ones stay.
 """
 
 import json

@@ -177,6 +177,10 @@ class LadderMachine(RuleBasedStateMachine):
         self.world.operator_works()
 
     @rule()
+    def operator_restarts(self) -> None:
+        self.world.operator_restarts()
+
+    @rule()
     def pods_terminate(self) -> None:
         self.world.pods_terminate()
 
