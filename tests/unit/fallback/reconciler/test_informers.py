@@ -87,7 +87,8 @@ class Played:
             cache.put(renamed(worker(event.job, node=event.node, phase=event.phase), event.job))
         else:
             cache.retain({(NAMESPACE, name) for name in self._pods})
-        own = {event.job} if _placement(before) != _placement(after) else set[str]()
+        was_counted = after is None and before is not None and before[1] == "Failed"
+        own = {event.job} if _placement(before) != _placement(after) and not was_counted else set[str]()
         changed = {event.job} if before != after else set[str]()
         begun_or_ended = {_used_node(before)} ^ {_used_node(after)}
         sharing = {job for job in LIMITED if _used_node(self._pods.get(job)) in begun_or_ended - {""}}

@@ -1,6 +1,7 @@
 """A change that is not reconciled at once leads to no action: deciding at once would have done nothing either."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -55,6 +56,12 @@ def suspended() -> tuple[Json, JobState]:
     )
     status: Json = {"conditions": [condition("Suspended", at=NOW)]}
     return jobset(replicated_job(selector={POOL: POOLS[1]}), suspend=True, status=status), state
+
+
+def recreated() -> tuple[Json, JobState]:
+    """The same job; JobSet has observed the suspension, and counted a failure of its child Jobs."""
+    job, state = suspended()
+    return {**job, "status": {"restarts": 1}}, replace(state, operator_status="0 - -")
 
 
 PodEvent = tuple[str, str, str, bool, bool, bool]
@@ -144,7 +151,7 @@ class Observed:
 
 @settings(max_examples=sized(75, soak=3000))
 @given(
-    st.sampled_from([waiting, suspended]),
+    st.sampled_from([waiting, suspended, recreated]),
     st.lists(st.one_of(POD_EVENTS, CHILD_EVENTS), min_size=5, max_size=40),
 )
 def test_a_change_that_is_not_reconciled_at_once_leads_to_no_further_action(
@@ -158,3 +165,11 @@ def test_a_change_that_is_not_reconciled_at_once_leads_to_no_further_action(
         after = observed.actions()
         assert observed.enqueued or after <= before, f"{event} waits, and leads to {after - before}"
         before = after
+
+
+def test_a_pod_that_exits_0_while_its_job_is_suspended_is_reconciled_at_once() -> None:
+    observed = Observed(*suspended())
+    observed.play(("w-0", "Running", "n", True, False, False))
+    assert not observed.enqueued, "the job waits for the end of its pods"
+    observed.play(("w-0", "Succeeded", "n", True, False, False))
+    assert observed.enqueued == [KEY], "what warns of it reads the pod, which may be gone within a second"
