@@ -21,7 +21,9 @@ from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import STOP
 
 _ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
-_ADMISSION: Final = ":MutatingAdmissionPolicy"
+#: The ends of the types of admission policies: those that let jobs follow a ladder, and those that reject jobs that cannot.
+MUTATING: Final = ":MutatingAdmissionPolicy"
+VALIDATING: Final = ":ValidatingAdmissionPolicy"
 #: The longest time that pods may take to end without a word about it, in seconds.
 _LONGEST_END: Final = 3600
 _LOST_POD: Final = "PodFailurePolicy"
@@ -80,15 +82,23 @@ def failure_policy_replaced(
     most = whole_number(at(policy, "maxRestarts") or 0)
     is_short = isinstance(most, int) and most < failures
     ends = at(rules[0], "action") == "FailJobSet" if rules else is_short
-    if is_object(policy) and ends and not shows_admission(resources):
+    if is_object(policy) and ends and not has_admission(MUTATING, job, resources):
         yield "admission replaces its failure policy, with which it would fail before it moves"
 
 
-@once
-def shows_admission(resources: Sequence[StackResource]) -> bool:
-    """Whether the program makes an admission policy that goes by ladders."""
+def has_admission(ending: str, near: StackResource, resources: Sequence[StackResource]) -> bool:
+    """Whether the program makes an admission policy of this type that goes by ladders, in the cluster of a resource."""
     return any(
-        at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"
+        each.type.endswith(ending) and is_same_cluster(each, near, resources) is True
+        for each in _by_ladders(resources)
+    )
+
+
+@once
+def _by_ladders(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    return tuple(
+        each
         for each in resources
-        if each.type.endswith(_ADMISSION)
+        if each.type.endswith((MUTATING, VALIDATING))
+        and at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"
     )

@@ -129,13 +129,14 @@ class DeclaredJob:
         """The templates of all its pods, as far as they are known."""
         return (*self.heads, *(() if self.templates is UNKNOWN else self.templates))
 
-    def start(self, pools: Sequence[str]) -> str:
-        """Return the pool of the ladder's `pools` on which its templates start: the one that they select, or the first."""
-        chosen = {each.selected(POOL) for each in self.followers(pools)}
-        return next((pool for pool in pools if pool in chosen), pools[0])
+    def start(self, pools: Sequence[str | Unknown]) -> str | Unknown:
+        """Return the pool of the ladder's `pools`, one or more, on which its templates start: the one that they select, or the first."""
+        known = [each for each in pools if each is not UNKNOWN]
+        chosen = {each.selected(POOL) for each in self.followers(known)}
+        return next((pool for pool in known if pool in chosen), pools[0])
 
     def followers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
-        """Return the templates that follow a ladder of these pools, one or more.
+        """Return the templates that follow a ladder of these pools.
 
         If any template selects spot, or a pool of the ladder, these are the ones that do; a job with only the label follows with
         all templates that select no other capacity.

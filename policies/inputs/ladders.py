@@ -103,10 +103,15 @@ class DeclaredLadder:
         return f"the ladder of namespace {where!r}"
 
     @property
-    def pools(self) -> tuple[str, ...]:
-        """The names of its pools that are known, without those of other clusters."""
+    def own_pools(self) -> tuple[str | Unknown, ...]:
+        """The names of its pools, without those of other clusters."""
         tiers = () if self.tiers is UNKNOWN else self.tiers
-        return tuple(tier.pool for tier in tiers if isinstance(tier.pool, str) and not tier.is_elsewhere)
+        return tuple(tier.pool for tier in tiers if tier.pool is not None and not tier.is_elsewhere)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Those of `own_pools` that are known."""
+        return tuple(each for each in self.own_pools if each is not UNKNOWN)
 
     @property
     def known_shapes(self) -> tuple[Shape, ...]:

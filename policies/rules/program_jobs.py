@@ -9,13 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.fields import unread
-from holdfast.policies.inputs.job_ends import failure_policy_replaced, shows_admission, stopped
+from holdfast.policies.inputs.job_ends import (
+    MUTATING,
+    VALIDATING,
+    failure_policy_replaced,
+    has_admission,
+    stopped,
+)
 from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.inputs.max_cost import below_a_restart, within_max_cost
 from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
-from holdfast.scheduling.json import UNKNOWN, Unknown
-from holdfast.scheduling.labels import FOLLOWS_VALUE, POOL, SPOT
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.elsewhere import check_images, check_job_elsewhere
@@ -38,7 +44,15 @@ STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob
 QUEUED: Final = (
     "another controller, such as Kueue, decides when and where its pods run, so the ladder does not move it"
 )
+_KEPT_OFF: Final = "its label {key}: {value!r} keeps it off the ladder: nothing moves it, and whether its pods run is not checked."
 _LATER: Final = "is known only after the update, which checks it again"
+_START_UNKNOWN: Final = (
+    f"on which tier it starts {_LATER}: it starts on the first, and which pool that names is not known yet"
+)
+_IGNORED: Final = (
+    "{why}. The fallback controller ignores such a job, so nothing moves it; whether the cluster has Holdfast's admission, which "
+    "rejects it, is not known, because this program does not make it"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,27 +84,24 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
+        names = ladder.pools
         if ladder.tiers is UNKNOWN or job.templates is UNKNOWN or job.label is UNKNOWN:
             yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
             continue
-        names = ladder.pools
-        if (
-            job.is_queued
-            and job.label in {"", FOLLOWS_VALUE}
-            and any(each.selects_spot or each.selected(POOL) in names for each in job.templates)
-        ):
+        if job.label not in {"", FOLLOWS_VALUE}:
+            yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))
+            continue
+        if job.is_queued and any(each.selects_spot or each.selected(POOL) in names for each in job.templates):
             yield JobVerdict(job=job, open=(QUEUED,))
             continue
-        followers = job.followers(names) if names else ()
+        if UNKNOWN in ladder.own_pools and any(
+            each.selected(POOL) not in (None, *names) for each in job.templates
+        ):
+            yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
+            continue
+        followers = job.followers(names) if ladder.own_pools else ()
         if not followers:
-            is_rejected = _is_rejected(job, ladder)
-            if is_rejected is UNKNOWN:
-                yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
-            elif is_rejected:
-                rejected = messages.NOTHING_FOLLOWS.sentence.format(pools=", ".join(names))
-                yield JobVerdict(job=job, broken=(rejected,))
-            else:
-                yield from _not_on_ladder(job, pools)
+            yield from _without_followers(job, ladder, pools, resources)
             continue
         if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
@@ -98,7 +109,8 @@ def job_verdicts(
         found = _of_followers(job, followers, ladder, pools)
         replaced = failure_policy_replaced(job.resource, _failures(ladder), resources)
         policy = tuple(replaced) if job.kind == JobKind.JOB_SET else ()
-        affinity = () if shows_admission(resources) else _affinity_to_spot(followers)
+        is_adjusted = has_admission(MUTATING, job.resource, resources)
+        affinity = () if is_adjusted else _affinity_to_spot(followers)
         yield replace(
             found, assumed=(*policy, *within_max_cost(job.resource), *_heads_on_spot(job), *affinity)
         )
@@ -113,14 +125,20 @@ def job_verdicts(
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
 
 
-def _is_rejected(job: DeclaredJob, ladder: DeclaredLadder) -> bool | Unknown:
-    """Whether the API server rejects a job without templates that follow, because it has the label to follow."""
-    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or job.is_queued or not ladder.pools:
-        return False
-    pools = [] if ladder.tiers is UNKNOWN else [each.pool for each in ladder.tiers]
+def _without_followers(
+    job: DeclaredJob, ladder: DeclaredLadder, pools: LadderPools, resources: Sequence[StackResource]
+) -> Iterator[JobVerdict]:
+    """Yield what is found about a job without templates that follow; with the label to follow, admission rejects it."""
     templates = () if job.templates is UNKNOWN else job.templates
-    selected = [each.selected(key) for each in templates for key in SPOT_SELECTIONS]
-    return UNKNOWN if UNKNOWN in (*pools, *selected) else True
+    nothing_follows = messages.NOTHING_FOLLOWS.filled(pools=", ".join(ladder.pools))
+    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or job.is_queued or not ladder.own_pools:
+        yield from _not_on_ladder(job, pools)
+    elif any(each.selected(key) is UNKNOWN for each in templates for key in SPOT_SELECTIONS):
+        yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
+    elif has_admission(VALIDATING, job.resource, resources):
+        yield JobVerdict(job=job, broken=(nothing_follows.sentence,))
+    else:
+        yield JobVerdict(job=job, open=(_IGNORED.format(why=nothing_follows.reason),))
 
 
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:
@@ -153,10 +171,12 @@ def _of_followers(
         for each in followers
         if isinstance(shape := each.shape, Shape) and shape.pods
     )
-    start = job.start(ladder.pools)
+    start = job.start(ladder.own_pools)
     tiers = [*pools.tiers(ladder)]
+    if start is UNKNOWN:
+        unknown, tiers = (*unknown, _START_UNKNOWN), []
     tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0) :]
-    if job.kind == JobKind.JOB:
+    if tiers and job.kind == JobKind.JOB:
         # It has no further tier, and is on this one for good.
         tiers = [replace(tiers[0], max_failures=-1, has_timeout=False)]
     return JobVerdict(
@@ -214,7 +234,7 @@ def _failures(ladder: DeclaredLadder) -> int:
 
 def _not_on_ladder(job: DeclaredJob, pools: LadderPools) -> Iterator[JobVerdict]:
     """Yield that no pool of the program takes pods of a job that follows no ladder, or that only spot takes them."""
-    if not _are_all_shown(pools) or job.label not in {"", FOLLOWS_VALUE} or job.templates is UNKNOWN:
+    if not _are_all_shown(pools) or job.templates is UNKNOWN:
         return
     for each in job.templates:
         placed = each.written

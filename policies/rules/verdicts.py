@@ -94,7 +94,7 @@ class NamespaceVerdict:
 
 _GRANTED: Final = (
     "taken for granted: the account's quotas, capacity of the on-demand market, and that the node provisioner, JobSet, "
-    "KubeRay and the fallback controller run."
+    "KubeRay, Holdfast's admission and the fallback controller run."
 )
 UNSHOWN: Final = (
     "not judged: this preview does not show the objects of {name!r}, because the configuration of its provider is unknown. "

@@ -8,7 +8,7 @@ import pytest
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
-from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.policies.rules.verdicts import Verdict, Word, verdicts
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
@@ -31,7 +31,7 @@ from tests.support.builders.program_jobs import (
     job_program,
     requesting,
 )
-from tests.support.builders.stack_resources import ladder
+from tests.support.builders.stack_resources import ladder, resource
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -256,17 +256,67 @@ def test_job_starts_on_the_tier_that_it_selects() -> None:
 
 
 @pytest.mark.parametrize(
-    "metadata", [{"labels": {FOLLOWS: "false"}}, {"namespace": "other"}], ids=["stays", "another namespace"]
-)
-def test_job_that_does_not_follow_is_not_judged(metadata: dict[str, Json]) -> None:
+    ("pool", "later", "found"),
+    [("", [0], Word.NOT_JUDGED), ("", [0, 1], Word.NOT_JUDGED), ("", [1], Word.NOT_JUDGED), ("cpu", [0], Word.PROVED), ("cpu-spot", [0], Word.NOT_JUDGED)],
+    ids=["starts on the first", "all unknown", "end unknown", "starts on a known one", "may start on the first"],
+)  # fmt: skip
+def test_job_whose_first_tier_is_known_later_is_not_judged_as_if_it_started_below(
+    pool: str, later: list[int], found: Word
+) -> None:
+    pod: Json = {"nodeSelector": {POOL: pool} if pool else {CAPACITY_TYPE: "spot"}}
+    tiers = [{**obj(each), "pool": UNKNOWN} if at in later else each for at, each in enumerate(TIERS)]
+    part = on_ladder(declared_jobset(pod), tiers)
+    assert part.word is found, f"admission starts it on the tier that it selects, or on the first: {part}"
+    if later[0] == 0 and found is Word.NOT_JUDGED:
+        assert "is known only after the update" in part.reason, "the line says what will know it"
+
+
+def on_ladder(job: StackResource, tiers: list[Value], *beside: StackResource) -> Verdict:
+    """The verdict on a job of a program with this ladder."""
+    made = ladder(tiers)
+    program = [made if each.urn == made.urn else each for each in job_program(job)]
+    assert not [each for each in find_unreachable([*program, *beside], PACK_DEFAULTS) if each.proven], (
+        "what is not known stops nothing"
+    )
+    (found,) = verdicts([*program, *beside], PACK_DEFAULTS)
+    (part,) = (each for each in found.parts if each.about == TITLE[job.type])
+    return part
+
+
+def admission(kind: str) -> StackResource:
+    """An admission policy of Holdfast: one that adjusts jobs, or one that rejects them."""
+    type_token = f"kubernetes:admissionregistration.k8s.io/v1:{kind}AdmissionPolicy"
+    return resource(type_token, "jobs", {"spec": {"paramKind": {"kind": "FallbackPolicy"}}})
+
+
+def test_job_of_another_namespace_is_not_judged() -> None:
     huge: Json = {"containers": [requesting(cpu="64")]}
-    assert word(declared_jobset(huge, metadata=metadata)) is None, "it is its author's business"
+    assert word(declared_jobset(huge, metadata={"namespace": "other"})) is None, "no ladder is near it"
 
 
-def test_job_with_the_label_whose_templates_select_a_pool_off_the_ladder_is_rejected() -> None:
+@pytest.mark.parametrize("value", ["false", "True"])
+@pytest.mark.parametrize("pool", ["cpu-spot", "cpu", "elsewhere"])
+def test_job_whose_label_keeps_it_off_the_ladder_is_named(value: str, pool: str) -> None:
+    huge: Json = {"containers": [requesting(cpu="64")]}
+    job = declared_jobset(huge, selector=pool, metadata={"labels": {FOLLOWS: value}})
+    part = on_ladder(job, TIERS)
+    assert part.word is Word.ASSUMED, "it is its author's business, and no proof"
+    assert f"{FOLLOWS}: {value!r} keeps it off the ladder: nothing moves it" in part.reason, "the reason"
+
+
+@pytest.mark.parametrize(("kind", "rejects"), [("Validating", True), ("Mutating", False)])
+def test_job_with_the_label_that_cannot_follow_is_rejected_only_by_admission_of_the_program(
+    kind: str, *, rejects: bool
+) -> None:
     job = declared_jobset({}, selector="elsewhere", metadata={"labels": {FOLLOWS: "true"}})
-    assert word(job) is Word.BROKEN, "the API server rejects it"
-    assert any("none of its templates can follow the ladder" in each for each in stopped(job)), "in its words"
+    part = on_ladder(job, TIERS)
+    assert part.word is Word.NOT_JUDGED, "another program may make Holdfast's admission"
+    assert "so nothing moves it" in part.reason, "what happens without it"
+    program = [*job_program(job), admission(kind)]
+    stops = [each.message for each in find_unreachable(program, PACK_DEFAULTS) if each.proven]
+    assert any("none of its templates can follow the ladder" in each for each in stops) is rejects, (
+        "the API server rejects it, in these words"
+    )
 
 
 def test_job_with_the_label_is_not_rejected_while_a_value_that_decides_whether_it_follows_is_unknown() -> (
@@ -274,18 +324,11 @@ def test_job_with_the_label_is_not_rejected_while_a_value_that_decides_whether_i
 ):
     label: Json = {"labels": {FOLLOWS: "true"}}
     selecting = declared_jobset({}, selector="cpu-spot", metadata=label)
-    later = ladder([{**obj(TIERS[0]), "pool": UNKNOWN}, TIERS[1]])
     by_spot = declared_jobset({"nodeSelector": {OS: "linux"}}, metadata=label, unknown=CAPACITY_TYPE)
-    for program in (
-        [later if each.urn == later.urn else each for each in job_program(selecting)],
-        job_program(by_spot),
-    ):
-        (found,) = verdicts(program, PACK_DEFAULTS)
-        words = [part.word for part in found.parts if part.about == TITLE[JOB_SET]]
-        assert words == [Word.NOT_JUDGED], "the update may name the pool that it selects, or select spot"
-        assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven], (
-            "nothing stops the preview"
-        )
+    for job, tiers in ((selecting, [{**obj(TIERS[0]), "pool": UNKNOWN}, TIERS[1]]), (by_spot, TIERS)):
+        part = on_ladder(job, tiers, admission("Validating"))
+        assert part.word is Word.NOT_JUDGED, "the update may name the pool that it selects, or select spot"
+        assert "is known only after the update" in part.reason, "which judges it"
 
 
 @pytest.mark.parametrize(
