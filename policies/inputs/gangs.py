@@ -35,6 +35,11 @@ class GangPart:
     priority: str | None = None
     has_deadline: bool | None = None
 
+    @property
+    def as_limited(self) -> Shape | None:
+        """Its shape with its limits in place of its requests."""
+        return None if self.limits is None else replace(self.shape, requests=self.limits)
+
     def counted_as(self, key: str) -> Shape:
         """Its shape, with its limits for a resource of a quota that counts these: none is below the request."""
         if self.limits is None or not key.startswith(LIMITS):

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.inputs.job_ends import hindered_pods
-from holdfast.policies.inputs.namespace_limits import default_priority, limit_ranges_near, priority_classes
+from holdfast.policies.inputs.namespace_limits import (
+    ContainerDefaults,
+    default_priority,
+    limit_ranges_near,
+    priority_classes,
+)
 from holdfast.policies.inputs.other_workloads import held_ports
 from holdfast.policies.inputs.pod_security import rejected_by_standard
 from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS, PodTemplate
@@ -76,6 +81,7 @@ _ORDER_OPEN: Final = "which other template it waits for is known only after the 
 _NO_CLASS: Final = (
     "whether its PriorityClass {name} exists is not known: without it the API server rejects its pods"
 )
+_DEFAULTS_DIFFER: Final = "LimitRanges of its namespace give its containers different defaults of {keys}, and which of them counts is not defined"
 _MOST: Final = 2**31 - 1
 
 
@@ -258,10 +264,10 @@ def _admitted(
     template: PodTemplate, job: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> PodTemplate:
     """Return a template as its pods are in the cluster: with the defaults of LimitRanges, and the zones of their volumes."""
-    ranges = limit_ranges_near(job, namespace, resources)
-    of_containers = [each for each in ranges if each.kind == "Container"]
-    defaults = {key: value for each in of_containers for key, value in each.requests.items()}
-    default_limits = {key: value for each in of_containers for key, value in each.limits.items()}
+    defaults = ContainerDefaults.of(limit_ranges_near(job, namespace, resources))
+    differing = sorted(
+        {key for _, requests, limits in template.containers for key in defaults.open_of(requests, limits)}
+    )
     named, spec = template.priority, at(template.template, "spec")
     classes = priority_classes(resources)
     is_known = named is None or named in classes
@@ -272,12 +278,13 @@ def _admitted(
     return replace(
         template,
         template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
-        defaults=defaults,
-        default_limits=default_limits,
+        defaults=defaults.requests,
+        default_limits=defaults.limits,
         zones=volumes.zones,
         value_of_priority=classes.get(named) if isinstance(named, str) else by_default,
         unmodeled=(
             *template.unmodeled,
+            *([_DEFAULTS_DIFFER.format(keys=", ".join(differing))] if differing else ()),
             *unmodeled,
             *volumes.open,
             *classed.open,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +11,7 @@ from holdfast.policies.clusters import is_same_cluster
 from holdfast.policies.resources import (
     StackResource,
     Value,
+    amount,
     at,
     is_object,
     items_at,
@@ -125,6 +127,59 @@ class LimitRange:
     least: Mapping[str, Value]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ContainerDefaults:
+    """What the LimitRanges of a namespace give to containers without their own requests and limits.
+
+    The API server goes through them in no defined order, and the first that has an amount gives it
+    (plugin/pkg/admission/limitranger, Kubernetes 1.36). Where they differ, these are the least amounts, and the resources are
+    among the open ones.
+    """
+
+    requests: Mapping[str, Value]
+    limits: Mapping[str, Value]
+    open_requests: frozenset[str]
+    open_limits: frozenset[str]
+
+    @classmethod
+    def of(cls, ranges: Sequence[LimitRange]) -> ContainerDefaults:
+        """Return the defaults of these limits."""
+        of_containers = [each for each in ranges if each.kind == "Container"]
+        requests, limits = (
+            [each.requests for each in of_containers],
+            [each.limits for each in of_containers],
+        )
+        return cls(
+            requests=_least(requests),
+            limits=_least(limits),
+            open_requests=_differing(requests),
+            open_limits=_differing(limits),
+        )
+
+    def open_of(self, requests: Value, limits: Value) -> frozenset[str]:
+        """Return the resources of which a container gets an amount that is not defined; its own limit is its request, too."""
+        return frozenset(
+            {each for each in self.open_limits if at(limits, each) is None}
+            | {each for each in self.open_requests if at(requests, each) is None and at(limits, each) is None}
+        )
+
+
+def _least(given: Sequence[Mapping[str, Value]]) -> Mapping[str, Value]:
+    found: dict[str, Value] = {}
+    for key, value in (pair for each in given for pair in each.items()):
+        amounts = amount(found.get(key, value)), amount(value)
+        if amounts[0] is UNKNOWN or amounts[1] is UNKNOWN:
+            found[key] = UNKNOWN
+        elif key not in found or (amounts[1] or 0) < (amounts[0] or 0):
+            found[key] = value
+    return found
+
+
+def _differing(given: Sequence[Mapping[str, Value]]) -> frozenset[str]:
+    amounts = {(key, amount(value)) for each in given for key, value in each.items()}
+    return frozenset(key for key, times in Counter(key for key, _ in amounts).items() if times > 1)
+
+
 def limit_ranges_near(
     resource: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> tuple[LimitRange, ...]:
@@ -153,7 +208,9 @@ def may_have_other_limits(
 def _is_open(limit_range: StackResource) -> bool:
     listed = items_at(limit_range.props, "spec", "limits")
     return listed is UNKNOWN or any(
-        UNKNOWN in (each, *(at(each, field) for field in ("type", *_DEFAULTING))) for each in listed
+        UNKNOWN in (each, at(each, "type"), given, *_amounts(given).values())
+        for each in listed
+        for given in (at(each, field) for field in _DEFAULTING)
     )
 
 

@@ -164,11 +164,13 @@ class PodTemplate:
         """The limits of one pod, as a quota counts them without the overhead of its runtime."""
         spec = _requesting_parts(at(self.template, "spec"))
         defaults = _known(self.default_limits or {})
-        if spec is UNKNOWN or defaults is UNKNOWN:
+        added = _known([{"resources": {"limits": limits}} for _, _, limits in self.added])
+        if spec is UNKNOWN or defaults is UNKNOWN or added is UNKNOWN:
             return UNKNOWN
+        containers, inits = (sequence(spec.get(kind)) for kind in ("containers", "initContainers"))
         limits: dict[str, JsonValue] = {
-            kind: [_with_limits(mapping(each)) for each in sequence(spec.get(kind))]
-            for kind in ("containers", "initContainers")
+            "containers": [_with_limits(mapping(each)) for each in containers],
+            "initContainers": [_with_limits(mapping(each)) for each in (*inits, *sequence(added))],
         }
         return resources_of(effective_requests({**_with_limits(spec), **limits}, mapping(defaults)))
 

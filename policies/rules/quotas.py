@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
@@ -115,19 +116,24 @@ def _problems(
             False,
         )
     where = (namespace.resource, str(namespace.name), resources)
-    ranges, may_default = limit_ranges_near(*where), may_have_other_limits(*where)
+    ranges, may_have_more = limit_ranges_near(*where), may_have_other_limits(*where)
     for ladder in candidates(namespace, resources).certain:
         for gang in gangs_of(ladder, resources):
+            if may_have_more:
+                what = f"what a LimitRange allows its pods, and gives them, {KNOWN_LATER}"
+                yield f"{_MAY_LACK} {gang.title}: {what}.", UNKNOWN
             for quota in here:
-                yield from _rejected(quota, gang, ranges, may_default=may_default)
+                yield from _rejected(quota, gang, ranges, are_all=not may_have_more)
             for quota in maybe:
-                if any(_rejected(quota, gang, ranges, may_default=may_default)):
+                if any(_rejected(quota, gang, ranges, are_all=not may_have_more)):
                     yield (
                         f"{_MAY_LACK} {gang.title}: whether {quota.title} is of its namespace {KNOWN_LATER}.",
                         UNKNOWN,
                     )
             yield from ((problem, True) for limit in ranges for problem in _beyond(limit, gang))
-            yield from ((problem, True) for problem in _above_default(ranges, gang))
+            if not may_have_more:
+                yield from ((problem, True) for problem in _without_limit(ranges, gang))
+                yield from ((problem, True) for problem in _above_default(ranges, gang))
 
 
 def _is_in(namespace: TrainingNamespace, quota: Quota) -> bool | Unknown:
@@ -135,9 +141,9 @@ def _is_in(namespace: TrainingNamespace, quota: Quota) -> bool | Unknown:
 
 
 def _rejected(
-    quota: Quota, gang: Gang, ranges: Sequence[LimitRange], *, may_default: bool
+    quota: Quota, gang: Gang, ranges: Sequence[LimitRange], *, are_all: bool
 ) -> Iterator[tuple[str, bool | Unknown]]:
-    """Yield why a quota has no room for a gang, and whether that is certain; `may_default`: other LimitRanges may be there."""
+    """Yield why a quota has no room for a gang, and whether that is certain; `are_all`: no other LimitRange may give defaults."""
     if quota.hard is UNKNOWN:
         yield f"{_MAY_LACK} {gang.title}: what {quota.title} allows {KNOWN_LATER}.", UNKNOWN
         return
@@ -162,13 +168,7 @@ def _rejected(
             for template in gang.templates
             if quota.covers(priority=priority_of(template), has_deadline=has_deadline_of(template)) is True
         ]
-        for name in _without_required(key, covered, ranges):
-            if may_default:
-                yield (
-                    f"{_MAY_LACK} {gang.title}: whether a LimitRange gives `{key}` to container {name} {KNOWN_LATER}.",
-                    UNKNOWN,
-                )
-                continue
+        for name in _without_required(key, covered, ranges) if are_all else ():
             yield (
                 (
                     f"cannot run {gang.title}: {quota.title} counts `{key}`, so the API server rejects its pods, whose container "
@@ -218,32 +218,44 @@ def _beyond(limit: LimitRange, gang: Gang) -> Iterator[str]:
             yield f"{who} at least `{key}: {given}` {each_of} rejects its pods. Lower it, or request more."
 
 
+def _without_limit(ranges: Sequence[LimitRange], gang: Gang) -> Iterator[str]:
+    """Yield the limits of pods that reject those which have none."""
+    for limit in ranges:
+        for key in limit.most if limit.kind == "Pod" else ():
+            limited = [each.as_limited for each in gang.parts]
+            if not all(used_by(each, key) for each in limited if each is not None):
+                yield (
+                    f"cannot run {gang.title}: {limit.title} has a `max` of `{key}` for each pod, so the API server rejects its "
+                    f"pods without a limit. Set `limits.{key}` of their containers."
+                )
+
+
 def _above_default(ranges: Sequence[LimitRange], gang: Gang) -> Iterator[str]:
-    """Yield the containers that request more than the limit that they get by default."""
-    for limit in ranges if sum(each.kind == "Container" for each in ranges) == 1 else ():
+    """Yield the containers that request more than any limit that they may get by default."""
+    of_containers = [each for each in ranges if each.kind == "Container"]
+    for key in sorted({key for each in of_containers for key in each.limits}):
+        bounds = [(_amount(key, each.limits[key]), each) for each in of_containers if key in each.limits]
+        known = [(bound, each) for bound, each in bounds if isinstance(bound, int)]
+        bound, limit = max(known or [(0, None)], key=itemgetter(0))
         # Another message names what is above the most.
-        for key in sorted(limit.limits.keys() - limit.most.keys()) if limit.kind == "Container" else ():
-            given = limit.limits[key]
-            bound = _amount(key, given)
-            for template in gang.templates:
-                for container, requests, own in template.containers:
-                    asked = _amount(key, at(requests, key))
-                    if (
-                        at(own, key) is None
-                        and isinstance(bound, int)
-                        and isinstance(asked, int)
-                        and asked > bound
-                    ):
-                        yield (
-                            f"cannot run {gang.title}: {limit.title} limits containers without a limit to `{key}: {given}`, and "
-                            f"container {container} requests more, so the API server rejects its pods. Set `limits.{key}` of it."
-                        )
+        if limit is None or key in limit.most:
+            continue
+        for template in gang.templates:
+            for container, requests, own in template.containers:
+                asked = _amount(key, at(requests, key))
+                if at(own, key) is None and isinstance(asked, int) and asked > bound:
+                    yield (
+                        f"cannot run {gang.title}: {limit.title} limits containers without a limit to `{key}: {limit.limits[key]}`, and "
+                        f"container {container} requests more, so the API server rejects its pods. Set `limits.{key}` of it."
+                    )
 
 
 def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
     """Return what pods, or their containers, have in the first of these fields that they set."""
     if limit.kind == "Pod":
-        asked = [used_by(replace(each.shape, pods=1), key) for each in gang.parts]
+        of_limits = fields[0] == "limits"
+        shapes = [(of_limits and each.as_limited) or each.shape for each in gang.parts]
+        asked = [used_by(replace(each, pods=1), key) for each in shapes]
     elif limit.kind == "Container":
         asked = [
             _amount(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules import quotas
-from holdfast.policies.rules.verdicts import verdicts
+from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
@@ -354,9 +354,9 @@ def test_quota_with_scopes_counts_the_pods_that_it_covers(
     assert bool(on_jobs(quota({"pods": "3"}, **spec), **pod)) is counts, "the others are not counted"
 
 
-def limit_range(**item: Value) -> StackResource:
-    metadata: Value = {"name": "defaults", "namespace": "vision"}
-    return resource(LIMIT_RANGE, "defaults", {"metadata": metadata, "spec": {"limits": [item]}})
+def limit_range(name: str = "defaults", /, **item: Value) -> StackResource:
+    metadata: Value = {"name": name, "namespace": "vision"}
+    return resource(LIMIT_RANGE, name, {"metadata": metadata, "spec": {"limits": [item]}})
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def limit_range(**item: Value) -> StackResource:
         ({"type": "Pod", "min": {"cpu": "4"}}, True),
         ({"type": "Container", "min": {"cpu": "4"}}, True),
         ({"type": "Container", "min": {"cpu": "3"}}, False),
-        ({"type": "Pod", "max": {"cpu": "3"}}, False),
+        ({"type": "Pod", "max": {"cpu": "3"}}, True),
         ({"type": "Container", "max": {"memory": "4Gi"}}, True),
         ({"type": "Container", "max": {"memory": "8Gi"}}, False),
         ({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, False),
@@ -378,6 +378,57 @@ def test_limit_range_that_rejects_the_pods_is_named(item: dict[str, Value], reje
     found = on_jobs(quota({"pods": "100"}), limit_range(**item))
     assert bool(found) is rejected, f"{found}"
     assert all("LimitRange 'defaults'" in each for each in found), "what rejects them is named"
+
+
+@pytest.mark.parametrize(("most", "rejected"), [("7", True), ("8", False)])
+def test_limit_range_of_pods_bounds_their_limits(most: str, *, rejected: bool) -> None:
+    found = on_jobs(quota({"pods": "100"}), limit_range(type="Pod", max={"cpu": most}), **LIMITED)
+    assert any("at most `cpu: 7` for each pod" in each for each in found) is rejected, f"8 CPUs: {found}"
+
+
+@pytest.mark.parametrize(("head", "rejected"), [(LIMITED, False), (WITHOUT, True)])
+def test_limit_range_of_pods_counts_the_limits_of_the_init_container_that_kuberay_adds(
+    head: Json, *, rejected: bool
+) -> None:
+    worker: Json = worker_group(pod_template({POOL: "cpu-spot"}, spec=WITHOUT))
+    cluster: Json = {"headGroupSpec": {"template": pod_template(spec=head)}, "workerGroupSpecs": [worker]}
+    limits = limit_range(type="Pod", max={"memory": "64Gi"})
+    program = [*job_program(ray(rayClusterSpec=cluster)), quota({"pods": "100"}), limits]
+    found = [each.message for each in quotas.find(program, {})]
+    assert any("rejects its pods without a limit" in each for each in found) is rejected, (
+        f"KubeRay adds it to workers, not to the head: {found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranges", "word", "named"),
+    [
+        ([{"cpu": "1"}, {"cpu": "1000m"}], Word.PROVED, ""),
+        ([{"cpu": "1"}, {"memory": "1Gi"}], Word.PROVED, ""),
+        ([{"cpu": "1"}, {"cpu": "64"}], Word.NOT_JUDGED, "different defaults of cpu, and which of them counts"),
+        ([{"cpu": "64"}, {"cpu": "1"}], Word.NOT_JUDGED, "different defaults of cpu, and which of them counts"),
+        ([{"cpu": "64"}, {"cpu": "65"}], Word.BROKEN, "fits a pod of 64 CPU"),
+        ([{"memory": "2Gi"}, {"memory": "1Gi"}], Word.NOT_JUDGED, "different defaults of memory"),
+    ],
+    ids=["alike", "of others", "first small", "first large", "none fits", "of a limit alone"],
+)  # fmt: skip
+def test_default_on_which_limit_ranges_differ_is_not_judged_unless_none_fits(
+    ranges: list[dict[str, Value]], word: Word, named: str
+) -> None:
+    limits = [limit_range(str(at), type="Container", default=each) for at, each in enumerate(ranges)]
+    (found,) = verdicts([*job_program(declared_jobset(WITHOUT)), *limits], PACK_DEFAULTS)
+    (part,) = (each for each in found.parts if each.about == "JobSet 'train'")
+    assert part.word is word, f"the API server goes through LimitRanges in no defined order: {part}"
+    assert named in part.reason, "the resource is named"
+
+
+@pytest.mark.parametrize(("bounds", "rejected"), [("22", True), ("23", False), ("33", False)])
+def test_request_above_every_default_limit_is_rejected(bounds: str, *, rejected: bool) -> None:
+    limits = [limit_range(str(at), type="Container", default={"cpu": each}) for at, each in enumerate(bounds)]
+    found = on_jobs(quota({"pods": "100"}), *limits)
+    assert any("requests more" in each for each in found) is rejected, (
+        f"the container requests 3 CPUs: {found}"
+    )
 
 
 @pytest.mark.parametrize(("least", "rejected"), [("256Mi", False), ("257Mi", True)], ids=["its own", "more"])
@@ -401,15 +452,16 @@ def test_containers_without_requests_get_those_of_a_limit_range() -> None:
     assert on_jobs(quota({"requests.cpu": "7"}), default, **WITHOUT), "four pods of 2 CPUs"
 
 
-@pytest.mark.parametrize("unknown", ["namespace", "limits", "default"])
+@pytest.mark.parametrize("unknown", ["namespace", "limits", "default", "amount"])
 def test_containers_may_get_requests_of_a_limit_range_that_is_not_known_yet(unknown: str) -> None:
     metadata: Value = {"name": "defaults", "namespace": UNKNOWN if unknown == "namespace" else "vision"}
     item: Value = {"type": "Container", "default": UNKNOWN if unknown == "default" else {"cpu": "1"}}
-    limits: Value = UNKNOWN if unknown == "limits" else [item]
+    most: Value = {"type": "Pod", "max": {"cpu": UNKNOWN}}
+    limits: Value = UNKNOWN if unknown == "limits" else [most if unknown == "amount" else item]
     later = resource(LIMIT_RANGE, "defaults", {"metadata": metadata, "spec": {"limits": limits}})
     program = [*job_program(declared_jobset(WITHOUT)), quota({"requests.cpu": "100"}), later]
-    found = [each for each in quotas.find(program, {}) if "container train" in each.message]
-    assert found, "what is not known is named"
+    found = [each for each in quotas.find(program, {}) if "may not be able to run" in each.message]
+    assert any("what a LimitRange allows its pods" in each.message for each in found), "it is named"
     assert not [each for each in found if each.proven], "the default may be one of its requests"
 
 
