@@ -21,7 +21,7 @@ from holdfast.scheduling.labels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.components.admission.job_expressions import JobKind
 
@@ -31,25 +31,26 @@ _ITEM: Final = "variables.items[i]"
 _NARROWING: Final = ("namespaces", "matchLabelKeys", "mismatchLabelKeys")
 
 
-def one_per_node(kind: JobKind, labels: str, *others: str) -> str:
+def one_per_node(kind: JobKind, labels: Sequence[str], *others: str) -> str:
     """Return for each template that follows whether no two of its pods share a node.
 
-    `labels` is the expression for the labels that the kind's operator sets on the pods of item `i`, `others` are further
-    conditions on the item, each of which is enough.
+    `labels` are expressions for the labels that the kind's operator sets on the pods of item `i`, each in place of those after
+    it. `others` are further conditions on the item, each of which is enough.
     """
     ways = (_repels_itself(kind, labels), _takes_host_ports(), *others)
     return f"variables.following.map(i, {' || '.join(f'({each})' for each in ways)})"
 
 
-def _repels_itself(kind: JobKind, labels: str) -> str:
+def _repels_itself(kind: JobKind, labels: Sequence[str]) -> str:
     """Return whether a term of the required anti-affinity between nodes selects the pods of the template itself."""
     required = f"{_SPEC}.?affinity.?podAntiAffinity.?requiredDuringSchedulingIgnoredDuringExecution"
     own = f"{kind.template_of(_ITEM)}.?metadata.?labels"
     selector = "t.?labelSelector"
     empty = [*(f"t.?{field}" for field in _NARROWING), f"{selector}.?matchExpressions"]
     certain = " && ".join(f"size({each}.orValue([])) == 0" for each in empty)
-    # The labels of the operator replace those of the template.
-    selects = f"{selector}.?matchLabels.orValue({{}}).all(k, {labels}[?k].or({own}[?k]) == {selector}.?matchLabels[?k])"
+    first, *others = (f"{each}[?k]" for each in (*labels, own))
+    label = first + "".join(f".or({each})" for each in others)
+    selects = f"{selector}.?matchLabels.orValue({{}}).all(k, {label} == {selector}.?matchLabels[?k])"
     return (
         f'{required}.orValue([]).exists(t, t.?topologyKey.orValue("") == {text(HOSTNAME)} && '
         f"{selector}.hasValue() && !t.?namespaceSelector.hasValue() && {certain} && {selects})"
@@ -63,9 +64,9 @@ def _takes_host_ports() -> str:
     return f"{_SPEC}.?containers.orValue([]).exists(c, {ports}.exists(p, {takes}))"
 
 
-def jobset_labels(kind: JobKind) -> str:
+def jobset_labels(kind: JobKind) -> Sequence[str]:
     """Return the labels that JobSet sets on all pods of item `i` alike."""
-    return _labels({JOBSET_NAME: "object.metadata.name", REPLICATED_JOB: f"{_ITEM}.{kind.name}"})
+    return [_labels({JOBSET_NAME: "object.metadata.name", REPLICATED_JOB: f"{_ITEM}.{kind.name}"})]
 
 
 def jobset_exclusive() -> str:
@@ -79,9 +80,12 @@ def jobset_exclusive() -> str:
     return f"{topology} == {text(HOSTNAME)} && {child_job_pods(_ITEM)} == 1"
 
 
-def rayjob_labels(kind: JobKind) -> str:
-    """Return the labels that KubeRay sets on all workers of item `i` alike."""
-    return _labels({RAY_GROUP: f"{_ITEM}.{kind.name}", RAY_NODE_TYPE: text(RAY_WORKER)})
+def rayjob_labels(kind: JobKind) -> Sequence[str]:
+    """Return the labels that KubeRay sets on all workers of item `i` alike: its own, and those of the group.
+
+    (v1.6.2, `labelPod` and `mergeLabels` in ray-operator/controllers/ray/common/pod.go)
+    """
+    return [_labels({RAY_GROUP: f"{_ITEM}.{kind.name}", RAY_NODE_TYPE: text(RAY_WORKER)}), f"{_ITEM}.?labels"]
 
 
 def _labels(values: Mapping[str, str]) -> str:

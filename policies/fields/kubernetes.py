@@ -158,7 +158,7 @@ _RAY_JOB: Final = Fields.of(
             backoffLimit clusterSelector deletionStrategy(deletionRules) managedBy submissionMode
             rayClusterSpec(
                 enableInTreeAutoscaling headGroupSpec(template@pod)
-                workerGroupSpecs(groupName maxReplicas minReplicas numOfHosts replicas suspend template@pod)
+                workerGroupSpecs(groupName labels maxReplicas minReplicas numOfHosts replicas suspend template@pod)
             )
         )
     """,
@@ -171,7 +171,7 @@ _RAY_JOB: Final = Fields.of(
                 rayClusterSpec(
                     authOptions autoscalerOptions gcsFaultToleranceOptions
                     headGroupSpec(enableIngress headService labels rayStartParams resources serviceType)
-                    workerGroupSpecs(idleTimeoutSeconds labels rayStartParams resources scaleStrategy)
+                    workerGroupSpecs(idleTimeoutSeconds rayStartParams resources scaleStrategy)
                 )
             )
         """,

@@ -357,6 +357,7 @@ def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
                 _workers(group, scales=scales),
                 at(group, "template"),
                 {RAY_GROUP: name, RAY_NODE_TYPE: RAY_WORKER},
+                at(group, "labels"),
             ),
             added=(_WAITS_FOR_HEAD,),
         )
@@ -381,9 +382,13 @@ def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:
 _TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job, JobKind.JOB: _of_job}
 
 
-def _template(name: str, pods: int | Unknown, template: Value, added: Mapping[str, str]) -> PodTemplate:
-    own = labels_at(template, "metadata", "labels")
-    known = {} if own is UNKNOWN else {key: value for key, value in own.items() if isinstance(value, str)}
+def _template(
+    name: str, pods: int | Unknown, template: Value, added: Mapping[str, str], beside: Value = None
+) -> PodTemplate:
+    """Return a template; its controller sets the labels `beside` in place of the template's, and those `added` of its own."""
+    own, others = labels_at(template, "metadata", "labels"), labels_at(beside)
+    labels = {} if own is UNKNOWN or others is UNKNOWN else {**own, **others}
+    known = {key: value for key, value in labels.items() if isinstance(value, str)}
     return PodTemplate(name=name, pods=pods, template=template, labels={**known, **added})
 
 

@@ -154,7 +154,9 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             capacity_types=kinds,
             is_decided=decided,
             has_reservation=_has_reservation(on_ec2),
-            labels=_labels(node_pool, read, kinds, provisioner, _keys_of_types(machines, cloud, provisioner)),
+            labels=_labels(
+                node_pool, read, kinds, provisioner, _keys_of_types(cloud, provisioner, but=machines)
+            ),
             taints=_taints(node_pool),
             machines=machines.capacities,
             unknown_machine_types=machines.unknown_types,
@@ -354,19 +356,22 @@ def _unknown_labels(node_pool: StackResource, cloud: str, provisioner: Provision
     """
     if not cloud:
         return
-    known = {CAPACITY_TYPE, _CLASS_OF_KWOK, *WELL_KNOWN, *_keys_of_types(None, cloud, provisioner)}
+    known = {CAPACITY_TYPE, _CLASS_OF_KWOK, *WELL_KNOWN, *_keys_of_types(cloud, provisioner)}
     for each in requirements(node_pool):
         key = at(each, "key")
         if isinstance(key, str) and key.partition("/")[0] in _KEPT_DOMAINS and key not in known:
             yield f"its node class's provider is not known to have the label {key}, on which it has a requirement"
 
 
-def _keys_of_types(machines: Machines | None, cloud: str, provisioner: Provisioner) -> Iterable[str]:
-    """Return the labels that follow from a machine type; none if all `machines` are known, which have them themselves."""
-    if machines is not None and machines.capacities is not UNKNOWN and not machines.unknown_types:
-        return ()
-    machine = next(iter(machine_catalogue(cloud).values())) if cloud else None
-    return (INSTANCE_TYPE, *_OF_ALL_TYPES) if machine is None else machine_labels(machine, provisioner)
+def _keys_of_types(cloud: str, provisioner: Provisioner, but: Machines | None = None) -> Iterable[str]:
+    """Return the labels that follow from a machine type, `but` those that machines have themselves, because all are known.
+
+    A provider that is not known may have any label.
+    """
+    if not cloud:
+        return (OTHERS,)
+    is_known = but is not None and but.are_known
+    return () if is_known else machine_labels(next(iter(machine_catalogue(cloud).values())), provisioner)
 
 
 def _unknown_zones(read: NodePoolRequirements | Unknown, cloud: str) -> Iterator[str]:

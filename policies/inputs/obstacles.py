@@ -118,11 +118,17 @@ def _of_deployment(deployment: StackResource) -> Iterator[str]:
 
 
 def _selects_spot(value: Value, of_spot: frozenset[tuple[str, str]], *, is_selecting: bool = False) -> bool:
-    """Whether a node selector, or a required node affinity, anywhere in a chart's values has a label of spot nodes only."""
+    """Whether a node selector, or a required node affinity, anywhere in a chart's values leaves spot nodes only.
+
+    The terms of an affinity are alternatives.
+    """
     if is_list(value):
         return any(_selects_spot(each, of_spot, is_selecting=is_selecting) for each in value)
     if not is_object(value):
         return False
+    terms = known_items(value, "nodeSelectorTerms")
+    if terms:
+        return all(_selects_spot(each, of_spot, is_selecting=is_selecting) for each in terms)
     key, values = str(value.get("key")), known_items(value, "values")
     selects_here = is_selecting and (
         any((name, wanted) in of_spot for name, wanted in value.items() if isinstance(wanted, str))

@@ -77,6 +77,11 @@ class Machines:
     unsatisfiable: tuple[str, ...] = ()
 
     @property
+    def are_known(self) -> bool:
+        """Whether all of them are known."""
+        return self.capacities is not UNKNOWN and not self.unknown_types
+
+    @property
     def have_gpus(self) -> bool:
         """Whether any of the known ones has GPUs."""
         return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)

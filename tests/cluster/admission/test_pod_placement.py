@@ -51,8 +51,10 @@ def jobset_of(
     )
 
 
-def rayjob_of(pods: Json) -> Json:
-    group: Json = {**worker_group(pods), "replicas": PODS, "minReplicas": PODS, "maxReplicas": PODS}
+def rayjob_of(pods: Json, labels: Json | None = None) -> Json:
+    """A RayJob of these pods, whose group has these labels."""
+    size: Json = {"replicas": PODS, "minReplicas": PODS, "maxReplicas": PODS}
+    group: Json = {**worker_group(pods), **size, "labels": labels or {}}
     job = rayjob(group)
     return {**job, "metadata": {**obj(job["metadata"]), "namespace": "gpus"}}
 
@@ -73,6 +75,7 @@ MINE: Json = {"app": "train"}
         jobset_of(template(), replicas=PODS, each=1, every=HOSTNAME),
         rayjob_of(template(apart(labels=MINE), MINE)),
         rayjob_of(template(apart(labels={RAY_GROUP: "worker", RAY_NODE_TYPE: "worker"}))),
+        rayjob_of(template(apart(labels=MINE), {"app": "other"}), MINE),
         rayjob_of(template(port={"hostPort": 29500})),
     ],
     ids=[
@@ -85,6 +88,7 @@ MINE: Json = {"app": "train"}
         "a node for each child job of all",
         "own labels in Ray",
         "labels of KubeRay",
+        "labels of the group",
         "host port in Ray",
     ],
 )
@@ -110,6 +114,8 @@ def test_a_gang_that_needs_a_node_for_each_pod_is_rejected(judging: Judging, job
         jobset_of(template(), replicas=1, each=PODS, own=EXCLUSIVE),
         jobset_of(template(), replicas=PODS, each=1, own={EXCLUSIVE_TOPOLOGY: ZONE}, every=HOSTNAME),
         rayjob_of(template(apart(labels={RAY_GROUP: "other"}))),
+        rayjob_of(template(apart(labels={RAY_GROUP: "mine"}), {RAY_GROUP: "mine"}), {RAY_GROUP: "mine"}),
+        rayjob_of(template(apart(labels=MINE), MINE), {"app": "other"}),
     ],
     ids=[
         "side by side",
@@ -125,6 +131,8 @@ def test_a_gang_that_needs_a_node_for_each_pod_is_rejected(judging: Judging, job
         "all pods in one child job",
         "a zone for each child job",
         "another group",
+        "a label that KubeRay replaces",
+        "a label that the group replaces",
     ],
 )
 def test_a_gang_whose_pods_may_share_nodes_is_accepted(judging: Judging, job: Json) -> None:

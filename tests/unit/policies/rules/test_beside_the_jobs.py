@@ -75,6 +75,13 @@ def test_default_priority_is_that_of_pods_without_a_class(
     assert not stopping([namespace(), made, *pools, priority]), "jobs without shapes may name a class"
 
 
+def on_terms(*kinds: str) -> Value:
+    """Values of a chart whose pods require one of these capacity types, each in a term of its own."""
+    terms: Value = [{"matchExpressions": [{"key": CAPACITY_TYPE, "operator": "In", "values": [each]}]} for each in kinds]  # fmt: skip
+    required: Value = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
 def on_system(values: Value) -> Value:
     return {"affinity": {"nodeAffinity": {"required": [{"key": "role", "operator": "In", "values": values}]}}}
 
@@ -104,6 +111,8 @@ BESIDE: Sequence[tuple[str, Sequence[StackResource], Json, Word, str]] = (
     ("a Kueue that suspends all jobs", [chart("kueue", MANAGING)], {}, Word.NOT_JUDGED, "Kueue suspends jobs without a queue"),
     ("a Kueue that leaves out training", [chart("kueue", LEAVING_OUT)], {}, Word.PROVED, ""),
     ("a closed network of some pods", [inside(NETWORK_POLICY, "web", spec={"podSelector": {"matchLabels": {"app": "web"}}})], {}, Word.PROVED, ""),
+    ("an operator that requires spot", [chart("jobset", {"controller": on_terms("spot", "spot")})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
+    ("an operator that may be on spot", [chart("jobset", {"controller": on_terms("spot", "on-demand")})], {}, Word.PROVED, ""),
     ("an operator on spot", [chart("jobset", {"controller": SPOT})], {}, Word.NOT_JUDGED, "the operator jobset selects spot"),
     ("Karpenter without pods", [chart("karpenter", {"replicas": 0.0})], {}, Word.NOT_JUDGED, "the operator karpenter has `replicas: 0`"),
     ("JobSet without pods", [chart("jobset", {"controller": {"replicas": 0}})], {}, Word.NOT_JUDGED, "the operator jobset has `replicas: 0`"),

@@ -1,5 +1,6 @@
 """Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -136,12 +137,26 @@ def test_no_host_port_is_taken_by_the_number_zero() -> None:
     )
 
 
-def test_anti_affinity_by_the_labels_of_kuberay_allows_one_worker_per_node() -> None:
-    apart = one_per_host({"ray.io/group": "worker", "ray.io/node-type": "worker"})
-    template = pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")], "affinity": apart})
-    five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 5}
+@pytest.mark.parametrize(
+    ("selected", "of_template", "of_group", "found"),
+    [
+        ({"ray.io/group": "worker", "ray.io/node-type": "worker"}, {}, {}, Word.BROKEN),
+        ({"ray.io/group": "mine"}, {"ray.io/group": "mine"}, {"ray.io/group": "mine"}, Word.NOT_JUDGED),
+        ({"app": "train"}, {}, {"app": "train"}, Word.BROKEN),
+        ({"app": "train"}, {"app": "train"}, {"app": "other"}, Word.NOT_JUDGED),
+        ({"app": "train"}, {"app": "train"}, {"app": UNKNOWN}, Word.NOT_JUDGED),
+    ],
+    ids=["of KubeRay", "replaced by KubeRay", "of the group", "replaced by the group", "known later"],
+)
+def test_anti_affinity_counts_the_labels_that_workers_get(
+    selected: Json, of_template: Json, of_group: Mapping[str, Value], found: Word
+) -> None:
+    pod: Json = {"containers": [requesting(cpu="1")], "affinity": one_per_host(selected)}
+    template = {**pod_template({POOL: "cpu-spot"}, spec=pod), "metadata": {"labels": of_template}}
+    five: Json = {**worker_group(template), "replicas": 5, "maxReplicas": 5, "labels": {}}
     job = rayjob(spec={"rayClusterSpec": {"workerGroupSpecs": [five]}, "backoffLimit": 5})
-    assert word(declared(RAY_JOB, job)) is Word.BROKEN, "the pool has 4 nodes for 5 workers"
+    cast("dict[str, Value]", five["labels"]).update(of_group)
+    assert word(declared(RAY_JOB, job)) is found, "the pool has 4 nodes for 5 workers"
 
 
 def test_child_jobs_with_a_node_each_need_as_many_nodes() -> None:
@@ -230,8 +245,18 @@ def test_rayjob_counts_the_workers_that_it_needs() -> None:
 
 
 @pytest.mark.parametrize("types", [UNKNOWN, ["m7i.xlarge", UNKNOWN], ["m7i.xlarge", "m99x.xlarge"]])
-@pytest.mark.parametrize("group", ["karpenter.k8s.aws", "karpenter.example.com"])
-def test_pods_may_select_a_label_of_machine_types_that_no_table_has(types: Value, group: str) -> None:
+@pytest.mark.parametrize(
+    ("group", "key"),
+    [
+        ("karpenter.k8s.aws", "kubernetes.io/arch"),
+        ("karpenter.example.com", "kubernetes.io/arch"),
+        ("karpenter.example.com", "karpenter.example.com/instance-family"),
+        (UNKNOWN, "karpenter.example.com/instance-family"),
+    ],
+)
+def test_pods_may_select_a_label_of_machine_types_that_no_table_has(
+    types: Value, group: Value, key: str
+) -> None:
     requirements: Value = [
         {"key": CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]},
         {"key": INSTANCE_TYPE, "operator": "In", "values": types},
@@ -242,7 +267,7 @@ def test_pods_may_select_a_label_of_machine_types_that_no_table_has(types: Value
         requirements=requirements,
         nodeClassRef={"group": group, "kind": "NodeClass", "name": "default"},
     )
-    job = declared_jobset({"nodeSelector": {POOL: "cpu-spot", "kubernetes.io/arch": "amd64"}})
+    job = declared_jobset({"nodeSelector": {POOL: "cpu-spot", key: "amd64"}})
     program = [pool if each.urn == pool.urn else each for each in job_program(job)]
     assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven], (
         "the provisioner sets it by the type"
