@@ -272,12 +272,13 @@ def first_tier_pools(ladder: DeclaredLadder, pools: Sequence[DeclaredPool]) -> t
 def shapes_of(ladder: DeclaredLadder, first_tier: Sequence[DeclaredPool]) -> tuple[Shape, ...] | Unknown:
     """Return the shapes of the namespace: the declared ones, or one pod that uses all GPUs of a first-tier machine.
 
-    UNKNOWN if a declared shape is.
+    UNKNOWN if a declared shape, or the pool of the first tier, is.
     """
     if ladder.shapes is UNKNOWN:
         return UNKNOWN
     if not ladder.shapes:
-        return (_default_shape(first_tier),)
+        is_open = ladder.own_pools[:1] == (UNKNOWN,) and not first_tier
+        return UNKNOWN if is_open else (_default_shape(first_tier),)
     return ladder.known_shapes if len(ladder.known_shapes) == len(ladder.shapes) else UNKNOWN
 
 

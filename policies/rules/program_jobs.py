@@ -91,7 +91,7 @@ def job_verdicts(
         if job.label not in {"", FOLLOWS_VALUE}:
             yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))
             continue
-        if job.is_queued and any(each.selects_spot or each.selected(POOL) in names for each in job.templates):
+        if job.is_queued:
             yield JobVerdict(job=job, open=(QUEUED,))
             continue
         if UNKNOWN in ladder.own_pools and any(
@@ -131,7 +131,7 @@ def _without_followers(
     """Yield what is found about a job without templates that follow; with the label to follow, admission rejects it."""
     templates = () if job.templates is UNKNOWN else job.templates
     nothing_follows = messages.NOTHING_FOLLOWS.filled(pools=", ".join(ladder.pools))
-    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or job.is_queued or not ladder.own_pools:
+    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or not ladder.own_pools:
         yield from _not_on_ladder(job, pools)
     elif any(each.selected(key) is UNKNOWN for each in templates for key in SPOT_SELECTIONS):
         yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))

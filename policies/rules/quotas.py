@@ -117,11 +117,13 @@ def _problems(
         )
     where = (namespace.resource, str(namespace.name), resources)
     ranges, may_have_more = limit_ranges_near(*where), may_have_other_limits(*where)
+    if may_have_more:
+        yield (
+            f"{_MAY_LACK} its jobs: what a LimitRange allows their pods, and gives them, {KNOWN_LATER}.",
+            UNKNOWN,
+        )
     for ladder in candidates(namespace, resources).certain:
         for gang in gangs_of(ladder, resources):
-            if may_have_more:
-                what = f"what a LimitRange allows its pods, and gives them, {KNOWN_LATER}"
-                yield f"{_MAY_LACK} {gang.title}: {what}.", UNKNOWN
             for quota in here:
                 yield from _rejected(quota, gang, ranges, are_all=not may_have_more)
             for quota in maybe:

@@ -13,11 +13,12 @@ from holdfast.policies.resources import Value, at
 from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, SPOT
 from holdfast.scheduling.reachability.affinity import LabelFact
-from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool
+from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined, check_pool
 from holdfast.scheduling.reachability.facts import PoolFacts
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import Taint
+from tests.support.builders.policy_programs import put
 from tests.support.builders.stack_resources import (
     AGENT_POOL_TYPE,
     aks_cluster,
@@ -72,12 +73,29 @@ def test_karpenter_sets_the_value_that_pods_select_if_its_requirement_allows_it(
     assert selects(requirement_of_team) == found, "as Karpenter intersects the two"
 
 
-def test_label_that_karpenter_does_not_know_is_on_none_of_its_nodes() -> None:
+@pytest.mark.parametrize(
+    ("group", "expected"), [("karpenter.k8s.aws", Failed), ("karpenter.example.com", Undetermined)]
+)
+def test_label_that_karpenter_does_not_know_is_on_none_of_its_nodes(
+    group: str, expected: type[CheckResult]
+) -> None:
+    pool = node_pool("a100")
+    put(
+        pool,
+        {"group": group, "kind": "NodeClass", "name": "default"},
+        "spec",
+        "template",
+        "spec",
+        "nodeClassRef",
+    )
+    (read,) = declared_pools([pool])
     job = Shape(
         requests=Resources(cpu_millis=1000, memory_mib=1024), selector={"nvidia.com/gpu.product": "A100"}
     )
-    found = [each for each in check_pool(job, facts()) if each.check == "selector"]
-    assert [type(each) for each in found] == [Failed], "a label that a DaemonSet sets later buys no node"
+    found = [each for each in check_pool(job, read.facts) if each.check == "selector"]
+    assert [type(each) for each in found] == [expected], (
+        "a label that a DaemonSet sets later buys no node, unless the provider knows it"
+    )
 
 
 def test_label_that_contradicts_a_requirement_is_not_known() -> None:

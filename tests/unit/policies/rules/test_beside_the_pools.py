@@ -363,8 +363,10 @@ def test_pool_of_auto_mode_gets_no_node_where_that_is_off(compute: Value, *, ref
     assert found == ["its nodes are made by EKS Auto Mode, which is off in cluster c"] * refused, str(found)
 
 
-def test_job_in_a_queue_is_not_judged() -> None:
-    job = declared_jobset({}, metadata={"labels": {"kueue.x-k8s.io/queue-name": "gpus"}})
+@pytest.mark.parametrize("selector", [{POOL: "cpu-spot"}, {}], ids=["on the ladder", "as its flavor says"])
+def test_job_in_a_queue_is_not_judged(selector: Json) -> None:
+    queued: Json = {"labels": {"kueue.x-k8s.io/queue-name": "gpus"}}
+    job = declared_jobset({"nodeSelector": selector}, metadata=queued)
     (found,) = verdicts(job_program(job), PACK_DEFAULTS)
     assert found.word is Word.NOT_JUDGED, "Kueue, and not the ladder, decides where it runs"
     assert stopping(job_program(job)) == {}, "it may be meant so"

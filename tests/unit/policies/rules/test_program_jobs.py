@@ -296,6 +296,14 @@ def test_job_whose_first_tier_is_known_later_is_not_judged_as_if_it_started_belo
         assert "is known only after the update" in part.reason, "the line says what will know it"
 
 
+def test_job_that_no_shape_declares_is_not_assumed_while_the_first_tier_is_known_later() -> None:
+    made = ladder([{**obj(TIERS[0]), "pool": UNKNOWN}, TIERS[1]])
+    (found,) = verdicts([made if each.urn == made.urn else each for each in job_program()], PACK_DEFAULTS)
+    parts = {each.about: each.word for each in found.parts}
+    assert parts["other shapes"] is Word.NOT_JUDGED, "its machines stand for the pods of the jobs"
+    assert not any(about.startswith("shape ") for about in parts), "no other pod stands for them"
+
+
 def on_ladder(job: StackResource, tiers: list[Value], *beside: StackResource) -> Verdict:
     """The verdict on a job of a program with this ladder."""
     made = ladder(tiers)

@@ -461,7 +461,7 @@ def test_containers_may_get_requests_of_a_limit_range_that_is_not_known_yet(unkn
     later = resource(LIMIT_RANGE, "defaults", {"metadata": metadata, "spec": {"limits": limits}})
     program = [*job_program(declared_jobset(WITHOUT)), quota({"requests.cpu": "100"}), later]
     found = [each for each in quotas.find(program, {}) if "may not be able to run" in each.message]
-    assert any("what a LimitRange allows its pods" in each.message for each in found), "it is named"
+    assert any("what a LimitRange allows their pods" in each.message for each in found), "it is named"
     assert not [each for each in found if each.proven], "the default may be one of its requests"
 
 
