@@ -132,7 +132,7 @@ class ContainerDefaults:
     """What the LimitRanges of a namespace give to containers without their own requests and limits.
 
     The API server goes through them in no defined order, and the first that has an amount gives it
-    (plugin/pkg/admission/limitranger, Kubernetes 1.36). Where they differ, these are the least amounts, and the resources are
+    (plugin/pkg/admission/limitranger of Kubernetes). Where they differ, these are the least amounts, and the resources are
     among the open ones.
     """
 
