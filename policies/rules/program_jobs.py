@@ -121,7 +121,8 @@ def job_verdicts(
     ]
     for job in fixed_workloads(ladder, resources):
         templates = () if job.templates is UNKNOWN else job.templates
-        if any(each.selects_spot or each.selected(POOL) in spot for each in templates):
+        selects = any(each.selects_spot or each.selected(POOL) in spot for each in templates)
+        if selects or any(each.note for each in _not_on_ladder(job, pools)):
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
 
 

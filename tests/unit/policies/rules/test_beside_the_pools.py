@@ -430,9 +430,12 @@ def test_min_values_stop_unless_the_chart_of_karpenter_relaxes_them(policy: str,
 
 
 @pytest.mark.parametrize("kind", ["kubeflow.org/v1:PyTorchJob", "batch/v1:CronJob"])
-@pytest.mark.parametrize(("pool", "stays"), [("cpu-spot", True), ("cpu", False)])
-def test_workload_that_nothing_moves_is_said_to_stay_on_spot(kind: str, pool: str, stays: bool) -> None:
-    spec: Value = {"parts": [{"template": {"spec": {"containers": [{"name": "a"}], "nodeSelector": {POOL: pool}}}}]}  # fmt: skip
+@pytest.mark.parametrize("key", [POOL, "karpenter.sh/nodepool"])
+@pytest.mark.parametrize(("pool", "stays"), [("cpu-spot", True), ("cpu", False), ("elsewhere", False)])
+def test_workload_that_nothing_moves_is_said_to_stay_on_spot(
+    kind: str, key: str, pool: str, stays: bool
+) -> None:
+    spec: Value = {"parts": [{"template": {"spec": {"containers": [{"name": "a"}], "nodeSelector": {key: pool}}}}]}  # fmt: skip
     other = resource(f"kubernetes:{kind}", "other", {"metadata": {"name": "other", "namespace": "vision"}, "spec": spec})  # fmt: skip
     notes = [each.message for listed in findings([*job_program(), other]).values() for each in listed]
     assert any(f"nothing moves a {kind.partition(':')[2]} to on-demand" in each for each in notes) is stays, (
