@@ -76,13 +76,14 @@ class Gang:
     """What a quota counts of one job: its pods, those beside the ones that follow the ladder included.
 
     `objects` are the objects that the job consists of, by resource, and the storage that its claims request: for certain, and at
-    most. `templates` are those of a job of the program.
+    most. `templates` are those of a job of the program, `claims` are the MiB of its volume claims, as far as they are known.
     """
 
     title: str
     parts: Sequence[GangPart]
     objects: Mapping[str, Amount] = field(default_factory=dict[str, "Amount"])
     templates: Sequence[PodTemplate] = ()
+    claims: Sequence[int] = ()
 
     def uses(self, key: str, quota: Quota) -> Amount | None:
         """How much of a resource of a quota it uses at once; None if that is not known.
@@ -161,6 +162,7 @@ def _of_job(job: DeclaredJob, templates: Sequence[PodTemplate]) -> Gang:
             STORAGE: _exactly(sum(_storage_of(claim) * pods for claim, pods in claims)),
         },
         templates=templates,
+        claims=[size for claim, _ in claims if (size := _storage_of(claim))],
     )
 
 

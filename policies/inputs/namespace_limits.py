@@ -27,6 +27,8 @@ _LIMIT_RANGES: Final = frozenset({"kubernetes:core/v1:LimitRange", "kubernetes:c
 _PRIORITY_CLASS: Final = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
 #: The fields of a limit from which a container without requests or limits gets its own.
 _DEFAULTING: Final = ("max", "min", "default", "defaultRequest")
+#: The type of a limit of volume claims.
+CLAIM: Final = "PersistentVolumeClaim"
 #: Classes that every cluster has.
 _SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
 
@@ -113,7 +115,7 @@ def _name(resource: StackResource) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitRange:
-    """A limit of one type, `Pod` or `Container`, in a LimitRange.
+    """A limit of one type, `Pod`, `Container` or `PersistentVolumeClaim`, in a LimitRange.
 
     `requests` and `limits` are what a container without its own gets; `most` and `least` are the most and the least that are
     allowed.

@@ -24,6 +24,7 @@ from holdfast.policies.inputs.gangs import (
 )
 from holdfast.policies.inputs.ladders import TrainingNamespace, candidates, training_namespaces
 from holdfast.policies.inputs.namespace_limits import (
+    CLAIM,
     LimitRange,
     Quota,
     limit_ranges_near,
@@ -202,22 +203,21 @@ def _without_required(
 
 def _beyond(limit: LimitRange, gang: Gang) -> Iterator[str]:
     """Yield what of a gang is more, or less, than a LimitRange allows."""
-    who, each_of = (
-        f"cannot run {gang.title}: {limit.title} allows",
-        f"for each {limit.kind.lower()}, so the API server",
-    )
+    who = f"cannot run {gang.title}: {limit.title} allows"
+    rejected = "volume claims" if limit.kind == CLAIM else "pods"
+    each_of = f"for each {limit.kind.lower()}, so the API server rejects its {rejected}"
     for key, given in limit.most.items():
         bound = _amount(key, given)
         if any(
             isinstance(bound, int) and each > bound for each in _asked(limit, gang, key, "limits", "requests")
         ):
-            yield f"{who} at most `{key}: {given}` {each_of} rejects its pods. Raise it, or request less."
+            yield f"{who} at most `{key}: {given}` {each_of}. Raise it, or request less."
     for key, given in limit.least.items():
         bound = _amount(key, given)
         if any(
             isinstance(bound, int) and each < bound for each in _asked(limit, gang, key, "requests", "limits")
         ):
-            yield f"{who} at least `{key}: {given}` {each_of} rejects its pods. Lower it, or request more."
+            yield f"{who} at least `{key}: {given}` {each_of}. Lower it, or request more."
 
 
 def _without_limit(ranges: Sequence[LimitRange], gang: Gang) -> Iterator[str]:
@@ -268,7 +268,7 @@ def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
             for resources in ({"requests": requests, "limits": limits},)
         ]
     else:
-        asked = []
+        asked = gang.claims if limit.kind == CLAIM and key == STORAGE else ()
     return [each for each in asked if isinstance(each, int)]
 
 

@@ -321,6 +321,21 @@ def test_quota_with_less_storage_than_the_pods_claim_is_named(hard: Value, named
     assert all(named in each for each in found), "the resource is named"
 
 
+@pytest.mark.parametrize(
+    ("bounds", "named"),
+    [
+        ({"max": {"storage": "200Gi"}, "min": {"storage": "200Gi"}}, ""),
+        ({"max": {"storage": "199Gi"}}, "at most `storage: 199Gi` for each persistentvolumeclaim"),
+        ({"min": {"storage": "201Gi"}}, "at least `storage: 201Gi` for each persistentvolumeclaim"),
+    ],
+)
+def test_limit_range_of_claims_bounds_each_of_them(bounds: dict[str, Value], named: str) -> None:
+    limits = limit_range(type="PersistentVolumeClaim", **bounds)
+    found = on_jobs(quota({"pods": "100"}), limits, volumes=CACHE)
+    assert bool(found) is bool(named), f"each of four pods claims 200 GiB: {found}"
+    assert all(f"{named}, so the API server rejects its volume claims" in each for each in found), "the limit"
+
+
 def test_claims_of_a_billion_pods_are_counted_without_a_list_of_them() -> None:
     pods = 10**9
     stack = [*job_program(declared_jobset({"volumes": CACHE}, parallelism=pods)), quota({"pods": str(pods), "requests.storage": "1Gi"})]  # fmt: skip
