@@ -84,21 +84,16 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
-        names = ladder.pools
-        if ladder.tiers is UNKNOWN or job.templates is UNKNOWN or job.label is UNKNOWN:
-            yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
-            continue
-        if job.label not in {"", FOLLOWS_VALUE}:
+        if isinstance(job.label, str) and job.label not in {"", FOLLOWS_VALUE}:
             yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))
             continue
         if job.is_queued:
             yield JobVerdict(job=job, open=(QUEUED,))
             continue
-        if UNKNOWN in ladder.own_pools and any(
-            each.selected(POOL) not in (None, *names) for each in job.templates
-        ):
+        if _may_follow(job, ladder):
             yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
             continue
+        names = ladder.pools
         followers = job.followers(names) if ladder.own_pools else ()
         if not followers:
             yield from _without_followers(job, ladder, pools, resources)
@@ -124,6 +119,14 @@ def job_verdicts(
         selects = any(each.selects_spot or each.selected(POOL) in spot for each in templates)
         if selects or any(each.note for each in _not_on_ladder(job, pools)):
             yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
+
+
+def _may_follow(job: DeclaredJob, ladder: DeclaredLadder) -> bool:
+    """Whether only the update knows which of its templates follow the ladder."""
+    if ladder.tiers is UNKNOWN or job.templates is UNKNOWN or job.label is UNKNOWN:
+        return True
+    elsewhere = (each.selected(POOL) not in (None, *ladder.pools) for each in job.templates)
+    return UNKNOWN in ladder.own_pools and any(elsewhere)
 
 
 def _without_followers(
