@@ -101,7 +101,7 @@ def test_a_job_that_stays_suspended_waits_until_its_child_jobs_are_recreated(mov
     )
     west = policy(tiers=(SPOT, tier(pool="west/a-spot"), LAST))
     decision = decide(moving, recreating, west)
-    assert not decision.actions, "nobody else would notice a child Job of the old template"
+    assert not decision.actions, "no later step deletes a child Job of the old template"
     decision = decide(moving, replace(recreating, is_suspension_complete=True, outdated_children=1), west)
     assert kinds(decision) == [DeleteChildren], "they are recreated, and looked at again"
 
