@@ -55,7 +55,9 @@ def schema_of(kind: str) -> Json:
     """Return the schema of a kind as its definition has it."""
     if kind == "FallbackPolicy":
         return policy_schema()
-    definition = obj(cast("JsonValue", yaml.safe_load((_CHARTS / _FILES[kind]).read_text("utf-8"))))
+    definition = obj(
+        cast("JsonValue", yaml.load((_CHARTS / _FILES[kind]).read_text("utf-8"), yaml.CSafeLoader))
+    )
     versions = [obj(each) for each in sequence(obj(definition["spec"])["versions"])]
     (stored,) = [each for each in versions if each.get("storage")]
     return obj(obj(stored["schema"])["openAPIV3Schema"])
