@@ -145,9 +145,9 @@ def test_a_template_is_labeled_with_any_metadata(cluster: KubeClient, metadata: 
     )
 
 
-def test_other_jobs_beside_spot_workers_keep_their_selectors(cluster: KubeClient) -> None:
+def test_other_jobs_beside_spot_workers_keep_their_selectors(unvalidated: KubeClient) -> None:
     found = admitted_job(
-        cluster,
+        unvalidated,
         jobset(
             replicated_job(pod_template(), "driver"),
             replicated_job(pod_template({CAPACITY_TYPE: "on-demand"}), "store"),
@@ -200,8 +200,8 @@ def test_a_job_on_the_on_demand_tier_follows_only_with_the_label(cluster: KubeCl
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_job_that_does_not_follow_is_stored_unchanged(cluster: KubeClient, job: Json, why: str) -> None:
-    found = admitted_job(cluster, job)
+def test_a_job_that_does_not_follow_is_stored_unchanged(unvalidated: KubeClient, job: Json, why: str) -> None:
+    found = admitted_job(unvalidated, job)
     assert ORIGINAL not in annotations_of(found), why
     assert selectors_of(found) == selectors_of(job), why
     assert "failurePolicy" not in obj(found["spec"]), why
@@ -214,8 +214,8 @@ GPUS: Json = {
 
 @pytest.fixture(scope="module")
 def known(cluster: KubeClient) -> KubeClient:
-    """The same cluster, where the namespaces `gpus` and `cpus` have ladders whose machines are known."""
-    for name, gpus in (("gpus", 8), ("cpus", 0)):
+    """The same cluster, where the namespaces `gpu-team` and `cpu-team` have ladders whose machines are known."""
+    for name, gpus in (("gpu-team", 8), ("cpu-team", 0)):
         make_namespace(cluster, name, {TRAINING: TRAINING_VALUE})
         facts: Json = {"capacity": "spot", "machine": {"cpu": "96", "memory": "1Ti", "gpus": gpus}}
         spot: Json = {"pool": f"{name}-spot", "maxFailures": 5, "procurementTimeout": "15m", "facts": facts}
@@ -236,7 +236,7 @@ def is_admitted(cluster: KubeClient, job: Json) -> bool:
 
 @pytest.mark.parametrize(
     ("namespace", "spec", "follows"),
-    [("gpus", GPUS, True), ("gpus", {}, False), ("cpus", GPUS, False), ("cpus", {}, True)],
+    [("gpu-team", GPUS, True), ("gpu-team", {}, False), ("cpu-team", GPUS, False), ("cpu-team", {}, True)],
 )
 def test_a_job_follows_only_a_ladder_with_the_machines_that_it_needs(
     known: KubeClient, namespace: str, spec: Json, follows: bool
@@ -250,13 +250,15 @@ def test_a_job_follows_only_a_ladder_with_the_machines_that_it_needs(
 
 def test_a_helper_follows_its_job_to_gpu_machines(known: KubeClient) -> None:
     jobs = (replicated_job(pod_template(SPOT), "loader"), replicated_job(pod_template(SPOT, spec=GPUS)))
-    found = admitted_job(known, jobset(*jobs, namespace="gpus"))
+    found = admitted_job(known, jobset(*jobs, namespace="gpu-team"))
     assert marked(found) == ["loader", "worker"], "both ask for spot, and belong together"
 
 
 def test_the_label_overrides_the_machines_that_a_job_seems_to_need(known: KubeClient) -> None:
-    found = admitted_job(known, jobset(replicated_job(pod_template(SPOT)), namespace="gpus", labels=LABEL))
-    assert selectors_of(found)["worker"] == {POOL: "gpus-spot"}, "its author said so"
+    found = admitted_job(
+        known, jobset(replicated_job(pod_template(SPOT)), namespace="gpu-team", labels=LABEL)
+    )
+    assert selectors_of(found)["worker"] == {POOL: "gpu-team-spot"}, "its author said so"
 
 
 def test_jobs_outside_training_namespaces_are_unchanged(cluster: KubeClient) -> None:
