@@ -205,7 +205,7 @@ def render_configuration(
 def ports_of(configuration: str) -> Ports | None:
     """The ports in a configuration from `render_configuration`; None for any other text."""
     try:
-        document: JsonValue = next(yaml.safe_load_all(configuration), None)
+        document: JsonValue = next(yaml.load_all(configuration, yaml.CSafeLoader), None)
     except yaml.YAMLError:
         return None
     options = document.get("options") if isinstance(document, Mapping) else None

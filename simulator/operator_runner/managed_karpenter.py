@@ -253,4 +253,5 @@ def _definitions(folder: Path) -> Sequence["JsonValue"]:
     files = sorted(folder.glob("*.yaml"))
     if not files:
         raise CannotRunError(f"{folder} contains no CRDs; run `make tools`")
-    return [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    return [document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]

@@ -68,7 +68,8 @@ def rendered(chart: Path, values: Json) -> list[Json]:
     )
     assert answer.returncode == 0, f"Helm rejects the chart: {answer.stderr}"
     prerequisites = (chart / PREREQUISITES).read_text("utf-8")
-    return [each for text in (prerequisites, answer.stdout) for each in yaml.safe_load_all(text) if each]
+    texts = (prerequisites, answer.stdout)
+    return [each for text in texts for each in yaml.load_all(text, yaml.CSafeLoader) if each]
 
 
 def registered(args: FallbackControllerArgs) -> list[Json]:

@@ -28,4 +28,4 @@ def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Jso
     )
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert answer.returncode == 0, f"Helm rejects the values: {answer.stderr}"
-    return [cast("Json", each) for each in yaml.safe_load_all(answer.stdout) if each]
+    return [cast("Json", each) for each in yaml.load_all(answer.stdout, yaml.CSafeLoader) if each]
