@@ -29,7 +29,7 @@ settings.load_profile("soak" if os.environ.get(VARIABLE) else "holdfast")
 # The SDKs and the collected tests are a million objects that live until the end: a garbage collection that walks them
 # frees nothing. None runs before the first test, and few run then.
 gc.disable()
-gc.set_threshold(100_000, 20, 50)
+gc.set_threshold(400_000, 20, 50)
 
 # The API servers that tests start spend a third of their CPU time on garbage, most of it while kinds are defined: with
 # twice the memory, a tenth.

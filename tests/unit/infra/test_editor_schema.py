@@ -52,7 +52,9 @@ def schema_accepts(cloud: str, document: JsonValue) -> bool:
 
 def stack_file(path: Path) -> tuple[str, Json, Json]:
     """The cloud of a stack file, its configuration, and the document in it."""
-    config = cast("Json", json.loads(json.dumps(yaml.safe_load(path.read_text("utf-8")))))["config"]
+    config = cast("Json", json.loads(json.dumps(yaml.load(path.read_text("utf-8"), yaml.CSafeLoader))))[
+        "config"
+    ]
     document = cast("Json", cast("Json", config)[PLATFORM])
     return str(document["cloud"]), cast("Json", config), document
 
