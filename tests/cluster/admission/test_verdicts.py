@@ -35,6 +35,7 @@ from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import SMALL, Judging, admitted_job, gang, is_judged, told, training
+from tests.support.soak import sized
 from tests.support.strategies.admitted_jobs import (
     KnownLadder,
     facts_of,
@@ -49,7 +50,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 SEED: Final = seed_of(None, os.environ.get(SEED_VARIABLE))
-LADDERS: Final = 24
+LADDERS: Final = sized(12, soak=96)
 JOBS_OF_EACH: Final = 6
 NAMESPACE: Final = "agreeing"
 SIGN: Final = "agreed"
