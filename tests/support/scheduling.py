@@ -11,7 +11,7 @@ from xdist.workermanage import WorkerController
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-#: Seconds of the scopes that take longest on an idle machine. All others take about `OTHERS` for each test.
+#: Seconds of the scopes that take longest on an idle machine. All others take about as long as they have tests.
 SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/fallback": 300,
     "tests/cluster/platform/test_local_platform.py": 200,
@@ -24,24 +24,32 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/unit/infra": 90,
     "tests/cluster/transfers": 90,
     "tests/cluster/rehearsal/test_lifecycles.py": 80,
+    "tests/engine/test_existing_clusters.py": 80,
     "tests/cluster/reachability": 60,
-    "tests/engine/test_aks_pools.py": 70,
+    "tests/engine/test_aks_cluster.py": 65,
     "tests/cluster/aks": 60,
-    "tests/engine/test_aks_cluster.py": 55,
     "tests/cluster/control_plane": 60,
+    "tests/engine/test_checkpoints.py": 55,
+    "tests/engine/test_aks_pools.py": 40,
     "tests/cluster/gke": 35,
     "tests/cluster/aks_pools": 35,
     "tests/cluster/cloud_clusters": 30,
     "tests/unit/policies/test_any_stack.py": 20,
 }
-OTHERS: Final = 0.02
+#: Seconds of one test of any other scope: with an engine or a control plane, or without.
+SLOW: Final = 3.0
+UNIT: Final = 0.02
 
 
 #: The tests below it register the same stacks, which a worker keeps after the first time.
 TOGETHER: Final = "tests/unit/infra"
 
 #: Every test here makes all that it needs: each may run on any worker.
-INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_lifecycles.py")
+INDEPENDENT: Final = (
+    "tests/soak/",
+    "tests/cluster/rehearsal/test_lifecycles.py",
+    "tests/engine/test_existing_clusters.py",
+)
 
 
 def scope_of(nodeid: str) -> str:
@@ -65,8 +73,14 @@ def longest_first(items: list[pytest.Item]) -> None:
     seconds: dict[str, float] = {}
     for item in items:
         scope = scope_of(item.nodeid)
-        seconds[scope] = seconds.get(scope, SECONDS.get(scope.partition("::")[0], 0)) + OTHERS
+        known = SECONDS.get(scope.partition("::")[0])
+        seconds[scope] = seconds.get(scope, 0) + _seconds_of(item) if known is None else known
     items.sort(key=lambda item: (-seconds[scope := scope_of(item.nodeid)], scope))
+
+
+def _seconds_of(item: pytest.Item) -> float:
+    is_slow = any(item.get_closest_marker(mark) for mark in ("engine", "cluster", "registry"))
+    return SLOW if is_slow else UNIT
 
 
 class FolderScheduling(LoadScopeScheduling):
