@@ -105,7 +105,7 @@ def _model(accelerator: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reservation:
+class NodeOverhead:
     """What is reserved on a node: for the kubelet, and for the pods of DaemonSets (`daemons`), of which there are `daemon_pods`.
 
     `hypervisor_share` is the part of the memory that the provisioner takes for lost before it counts a machine against limits.
@@ -161,33 +161,33 @@ def machine_capacity(
     settings: KubeletSettings | None = None,
 ) -> MachineCapacity:
     """The capacity and the allocatable resources of a machine type; `efa`: the pool uses its fabric adapters."""
-    reservation = RESERVATIONS[provisioner]
+    overhead = NODE_OVERHEADS[provisioner]
     if settings is not None:
-        reservation = replace(reservation, kubelet=settings.reserved, hypervisor_share=settings.vm_share)
+        overhead = replace(overhead, kubelet=settings.reserved, hypervisor_share=settings.vm_share)
         machine = replace(machine, max_pods=settings.max_pods or machine.max_pods)
-    kubelet = reservation.kubelet(machine)
+    kubelet = overhead.kubelet(machine)
     whole = Resources(
         cpu_millis=machine.vcpus * 1000,
         memory_mib=machine.memory_mib,
         gpus=machine.gpus,
         efa=machine.efa_interfaces if efa is True else 0,
-        devices={} if reservation.storage_mib is None else {EPHEMERAL_STORAGE: reservation.storage_mib},
+        devices={} if overhead.storage_mib is None else {EPHEMERAL_STORAGE: overhead.storage_mib},
     )
     found = MachineCapacity(
         name=machine.name,
-        capacity=replace(whole, memory_mib=int(machine.memory_mib * (1 - reservation.hypervisor_share))),
+        capacity=replace(whole, memory_mib=int(machine.memory_mib * (1 - overhead.hypervisor_share))),
         allocatable=replace(
             whole,
-            cpu_millis=max(0, whole.cpu_millis - kubelet.cpu_millis - reservation.daemons.cpu_millis),
-            memory_mib=max(0, whole.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
+            cpu_millis=max(0, whole.cpu_millis - kubelet.cpu_millis - overhead.daemons.cpu_millis),
+            memory_mib=max(0, whole.memory_mib - kubelet.memory_mib - overhead.daemons.memory_mib),
         ),
         accelerator=machine.accelerator,
         gpu_memory_mib=machine.gpu_memory_mib,
-        max_pods=max(0, (machine.max_pods or reservation.max_pods) - reservation.daemon_pods),
+        max_pods=max(0, (machine.max_pods or overhead.max_pods) - overhead.daemon_pods),
         labels=machine_labels(machine, provisioner),
         possible_efa=machine.efa_interfaces if efa is UNKNOWN else 0,
     )
-    return found if reservation.has_all_devices else found.with_device_plugins()
+    return found if overhead.has_all_devices else found.with_device_plugins()
 
 
 def listed_label_values(
@@ -295,9 +295,9 @@ _NAP_EVICTION_MIB: Final = 750
 _EKS_PODS: Final = ((8, 58), (48, 234), (None, 737))
 _AKS_CPU: Final = ((1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), (64, 740))
 
-RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
+NODE_OVERHEADS: Final[Mapping[Provisioner, NodeOverhead]] = {
     # kube-proxy 100m, aws-node 50m, the device plugins of NVIDIA and EFA, the identity agent.
-    Provisioner.EKS: Reservation(
+    Provisioner.EKS: NodeOverhead(
         kubelet=KubeletSettings().reserved,
         daemons=Resources(cpu_millis=300, memory_mib=512),
         daemon_pods=6,
@@ -306,25 +306,25 @@ RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
         has_all_devices=True,
     ),
     # What its nodes need besides the kubelet runs outside of pods; it counts them like Karpenter.
-    Provisioner.AUTO: Reservation(
+    Provisioner.AUTO: NodeOverhead(
         kubelet=KubeletSettings().reserved,
         daemons=Resources(cpu_millis=300, memory_mib=512),
         hypervisor_share=0.075,
         has_all_devices=True,
     ),
     # Dataplane V2, logging, metrics, metadata server, disk driver, NVIDIA's plugin.
-    Provisioner.GKE: Reservation(kubelet=_gke, daemons=Resources(cpu_millis=600, memory_mib=1024)),
+    Provisioner.GKE: NodeOverhead(kubelet=_gke, daemons=Resources(cpu_millis=600, memory_mib=1024)),
     # Cilium, its address manager, node manager, disk and file drivers, masquerading, NVIDIA's plugin.
-    Provisioner.NAP: Reservation(
+    Provisioner.NAP: NodeOverhead(
         kubelet=_nap,
         daemons=Resources(cpu_millis=600, memory_mib=1024),
         hypervisor_share=0.075,
         has_all_devices=True,
     ),
-    Provisioner.AKS: Reservation(
+    Provisioner.AKS: NodeOverhead(
         kubelet=_aks, daemons=Resources(cpu_millis=600, memory_mib=1024), max_pods=250
     ),
-    Provisioner.LOCAL: Reservation(
+    Provisioner.LOCAL: NodeOverhead(
         kubelet=_local,
         daemons=Resources(cpu_millis=0, memory_mib=0),
         storage_mib=100 * 1024,

@@ -18,7 +18,7 @@ from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import zones_of
-from holdfast.scheduling.machines.ec2_quotas import Quota, quota_of
+from holdfast.scheduling.machines.ec2_quotas import Ec2Quota, quota_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -262,7 +262,7 @@ def _no_machine_fits(need: QuotaDemand, account: Account, region: str) -> Proble
 
 
 def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
-    by_quota: dict[Quota, list[QuotaDemand]] = defaultdict(list)
+    by_quota: dict[Ec2Quota, list[QuotaDemand]] = defaultdict(list)
     for need in quota_demands(platform):
         by_quota[need.quota].append(need)
     for quota, wanted in by_quota.items():
@@ -276,7 +276,7 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
             )
 
 
-def increase_command(quota: Quota, vcpus: int | str, region: str) -> str:
+def increase_command(quota: Ec2Quota, vcpus: int | str, region: str) -> str:
     """The command that requests a larger quota."""
     return (
         f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
@@ -297,7 +297,7 @@ class QuotaDemand:
     """
 
     field: str
-    quota: Quota
+    quota: Ec2Quota
     smallest: int
     largest: int
     count: int
@@ -322,7 +322,7 @@ def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
 def _needs(
     machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str
 ) -> Iterator[QuotaDemand]:
-    by_quota: dict[Quota | None, list[int]] = {}
+    by_quota: dict[Ec2Quota | None, list[int]] = {}
     for machine in machines:
         by_quota.setdefault(quota_of(machine.name, capacity), []).append(machine.vcpus)
     for quota, vcpus in by_quota.items():

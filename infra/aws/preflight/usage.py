@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight.checks import QuotaDemand
     from holdfast.infra.bootstrap.command import Runner
-    from holdfast.scheduling.machines.ec2_quotas import Quota
+    from holdfast.scheduling.machines.ec2_quotas import Ec2Quota
 
 _SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"
 
@@ -35,7 +35,7 @@ def quota_uses(platform: AwsPlatform, stack: str, runner: Runner) -> tuple[Quota
 
     A query that fails, such as one without permission, leaves its values unknown.
     """
-    by_quota: dict[Quota, list[QuotaDemand]] = defaultdict(list)
+    by_quota: dict[Ec2Quota, list[QuotaDemand]] = defaultdict(list)
     for demand in quota_demands(platform):
         by_quota[demand.quota].append(demand)
     used = _used_by_others(platform.region, stack, runner)
@@ -46,7 +46,7 @@ def quota_uses(platform: AwsPlatform, stack: str, runner: Runner) -> tuple[Quota
 
 
 def _use(
-    quota: Quota, demands: Sequence[QuotaDemand], region: str, runner: Runner, used: float | None
+    quota: Ec2Quota, demands: Sequence[QuotaDemand], region: str, runner: Runner, used: float | None
 ) -> QuotaUse:
     answer = runner(
         (
@@ -85,7 +85,7 @@ def _demand(demand: QuotaDemand) -> Demand:
     return Demand(field=demand.field, asked=demand.vcpus, least=least)
 
 
-def _used_by_others(region: str, stack: str, runner: Runner) -> Mapping[Quota, float] | None:
+def _used_by_others(region: str, stack: str, runner: Runner) -> Mapping[Ec2Quota, float] | None:
     """The vCPUs of the account's other machines, by quota; None if the caller may not list them."""
     answer = runner(
         (
@@ -98,7 +98,7 @@ def _used_by_others(region: str, stack: str, runner: Runner) -> Mapping[Quota, f
         return None
     own = labels.stack_labels(stack)[labels.STACK]
     catalogue = machine_catalogue("aws")
-    found: dict[Quota, float] = defaultdict(float)
+    found: dict[Ec2Quota, float] = defaultdict(float)
     listed: list[list[str | None]] = json.loads(answer.output or "[]")
     for name, lifecycle, owner in listed:
         machine = catalogue.get(name or "")
