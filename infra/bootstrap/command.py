@@ -14,7 +14,7 @@ from holdfast.infra.bootstrap.steps import (
     AWS_ACCOUNT,
     AZURE_USER,
     OUTPUT,
-    Plan,
+    BootstrapPlan,
     Step,
     Words,
     aws_plan,
@@ -31,7 +31,7 @@ _ABSENT: Final = re.compile(r"not ?found|404|does not exist", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class CommandResult:
     """The result of a command: its exit code, its output without the last line break, and its errors."""
 
     code: int
@@ -39,7 +39,7 @@ class Answer:
     errors: str
 
 
-Runner: TypeAlias = Callable[[Words], Answer]
+Runner: TypeAlias = Callable[[Words], CommandResult]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def plan_of(cloud: str, name: str, region: str, project: str | None, runner: Runner) -> Plan:
+def plan_of(cloud: str, name: str, region: str, project: str | None, runner: Runner) -> BootstrapPlan:
     """The plan of a cloud, with the account or the person of the credentials."""
     match cloud:
         case "aws":
@@ -74,7 +74,9 @@ def plan_of(cloud: str, name: str, region: str, project: str | None, runner: Run
             return gcp_plan(name, region, project or "")
 
 
-def bootstrap(plan: Plan, runner: Runner, *, report: Callable[[str], object], dry_run: bool = False) -> None:
+def bootstrap(
+    plan: BootstrapPlan, runner: Runner, *, report: Callable[[str], object], dry_run: bool = False
+) -> None:
     """Run the steps of a plan that are not done yet, and report each; then report how to use the resources.
 
     Raises ConfigError if a command fails; the next run continues from there.
@@ -92,7 +94,7 @@ def bootstrap(plan: Plan, runner: Runner, *, report: Callable[[str], object], dr
     )
 
 
-def run_command(words: Words) -> Answer:
+def run_command(words: Words) -> CommandResult:
     """Run a command of a cloud's command line. Raises ConfigError if it is not installed."""
     if shutil.which(words[0]) is None:
         raise ConfigError.of(
@@ -102,7 +104,7 @@ def run_command(words: Words) -> Answer:
             fix=f"Install `{words[0]}` and log in.",
         )
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    return Answer(code=ended.returncode, output=ended.stdout.strip(), errors=ended.stderr.strip())
+    return CommandResult(code=ended.returncode, output=ended.stdout.strip(), errors=ended.stderr.strip())
 
 
 def _check(cloud: str, name: str, project: str | None) -> None:
@@ -153,7 +155,7 @@ def _required(words: Words, runner: Runner) -> str:
     return answer.output
 
 
-def _failed(words: Words, answer: Answer) -> ConfigError:
+def _failed(words: Words, answer: CommandResult) -> ConfigError:
     return ConfigError.of(
         field=f"`{shlex.join(words)}`",
         value=" ".join(answer.errors.split()) or f"exit code {answer.code}",

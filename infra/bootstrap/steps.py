@@ -29,7 +29,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class BootstrapPlan:
     """The steps of a cloud in order, and the commands that use their resources."""
 
     steps: tuple[Step, ...]
@@ -48,7 +48,7 @@ AZURE_USER: Final[Words] = ("az", "ad", "signed-in-user", "show", "--query", "id
 _FIRST_REGION: Final = "us-east-1"
 
 
-def aws_plan(name: str, region: str, account: str) -> Plan:
+def aws_plan(name: str, region: str, account: str) -> BootstrapPlan:
     """A bucket that belongs to the account, and a key with the alias of the same name."""
     at, of = ("--region", region), ("--bucket", name, "--expected-bucket-owner", account)
     placed = (
@@ -62,7 +62,7 @@ def aws_plan(name: str, region: str, account: str) -> Plan:
         *("--query", "KeyMetadata.KeyId", "--output", "text", *at),
     )
     alias = f"alias/{name}"
-    return Plan(
+    return BootstrapPlan(
         steps=(
             Step(
                 what=f"bucket {name}", find=("aws", "s3api", "head-bucket", *of, *at), make=(create_bucket,)
@@ -104,12 +104,12 @@ def aws_plan(name: str, region: str, account: str) -> Plan:
     )
 
 
-def gcp_plan(name: str, region: str, project: str) -> Plan:
+def gcp_plan(name: str, region: str, project: str) -> BootstrapPlan:
     """A bucket, and a key in a key ring, which Google Cloud never deletes."""
     of = ("--project", project)
     at = ("--location", region, *of)
     ring = ("--keyring", name, *at)
-    return Plan(
+    return BootstrapPlan(
         steps=(
             Step(
                 what="the API of keys",
@@ -145,7 +145,7 @@ def gcp_plan(name: str, region: str, project: str) -> Plan:
     )
 
 
-def azure_plan(name: str, region: str, user: str) -> Plan:
+def azure_plan(name: str, region: str, user: str) -> BootstrapPlan:
     """A resource group with a storage account without keys and a vault, and the user's rights to both.
 
     A storage account's name has no hyphens.
@@ -156,7 +156,7 @@ def azure_plan(name: str, region: str, user: str) -> Plan:
     find_account = ("az", "storage", "account", "show", "--name", account, *inside)
     find_vault = ("az", "keyvault", "show", "--name", name, *inside)
     key = ("--vault-name", name, "--name", "pulumi")
-    return Plan(
+    return BootstrapPlan(
         steps=(
             Step(
                 what=f"resource group {name}",

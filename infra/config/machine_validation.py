@@ -82,8 +82,8 @@ _MOST_REGIONS_SHOWN: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Market:
-    """A cloud with regional machine types, and the texts of problems about them.
+class CloudTerms:
+    """A cloud's terms in problems of its machine types and regions.
 
     `what` is the cloud's term for a machine type, `setting` the key of a stack's region, `command` the command that
     lists the machine types of a region, with the placeholder `{region}`.
@@ -96,37 +96,37 @@ class Market:
 
 
 def regional_machine_problems(
-    types: Sequence[str], region: str, market: Market, at: str
+    types: Sequence[str], region: str, terms: CloudTerms, at: str
 ) -> Iterator[Problem]:
     """Machine types that do not exist or that the region does not offer, and invalid combinations."""
-    catalogue = machine_catalogue(market.cloud)
+    catalogue = machine_catalogue(terms.cloud)
     here = {name: machine for name, machine in catalogue.items() if is_sold_in(name, region)}
     elsewhere = {index for index, name in enumerate(types) if name in catalogue and name not in here}
     for index in sorted(elsewhere):
-        yield _elsewhere(types[index], region, market, here, f"{at}[{index}]")
+        yield _elsewhere(types[index], region, terms, here, f"{at}[{index}]")
     offer = MachineOffer(
         # Types of other regions are already reported above.
         catalogue={**here, **{types[index]: catalogue[types[index]] for index in elsewhere}},
-        allowed=f"one of the {len(here)} {market.what}s that {region} offers",
-        fix=f"Write one that `{market.command.format(region=region)}` lists.",
-        what=market.what,
+        allowed=f"one of the {len(here)} {terms.what}s that {region} offers",
+        fix=f"Write one that `{terms.command.format(region=region)}` lists.",
+        what=terms.what,
     )
     yield from machine_type_problems(types, offer, at)
 
 
-def known_machine_problems(types: Sequence[str], market: Market, at: str) -> Iterator[Problem]:
+def known_machine_problems(types: Sequence[str], terms: CloudTerms, at: str) -> Iterator[Problem]:
     """Machine types that no region offers, and invalid combinations."""
-    catalogue = machine_catalogue(market.cloud)
+    catalogue = machine_catalogue(terms.cloud)
     offer = MachineOffer(
         catalogue=catalogue,
-        allowed=f"one of the {len(catalogue)} known {market.what}s",
-        fix=f"Write one that `{market.command.format(region='REGION')}` lists.",
-        what=market.what,
+        allowed=f"one of the {len(catalogue)} known {terms.what}s",
+        fix=f"Write one that `{terms.command.format(region='REGION')}` lists.",
+        what=terms.what,
     )
     yield from machine_type_problems(types, offer, at)
 
 
-def _elsewhere(name: str, region: str, market: Market, here: Collection[str], field: str) -> Problem:
+def _elsewhere(name: str, region: str, terms: CloudTerms, here: Collection[str], field: str) -> Problem:
     sellers = sorted(regions_of(name))
     more = len(sellers) - _MOST_REGIONS_SHOWN
     shown_sellers = ", ".join(sellers[:_MOST_REGIONS_SHOWN]) + (f" and {more} more" if more > 0 else "")
@@ -134,10 +134,10 @@ def _elsewhere(name: str, region: str, market: Market, here: Collection[str], fi
     return Problem(
         field=field,
         value=f"{format_value(name)}, which {region} does not offer",
-        allowed=f"one of the {len(here)} {market.what}s that {region} offers; this one only in {shown_sellers}",
-        fix=f'Write "{close[0]}", or change {market.setting}.'
+        allowed=f"one of the {len(here)} {terms.what}s that {region} offers; this one only in {shown_sellers}",
+        fix=f'Write "{close[0]}", or change {terms.setting}.'
         if close
-        else f"Write another {market.what}, or change {market.setting}.",
+        else f"Write another {terms.what}, or change {terms.setting}.",
     )
 
 

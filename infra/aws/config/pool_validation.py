@@ -154,7 +154,7 @@ def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) ->
         )
 
 
-_EC2: Final = machine_validation.Market(
+_EC2: Final = machine_validation.CloudTerms(
     cloud="aws",
     what="instance type",
     setting="aws:region",

@@ -95,7 +95,7 @@ def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
         )
 
 
-_AZURE: Final = machine_validation.Market(
+_AZURE: Final = machine_validation.CloudTerms(
     cloud="azure",
     what="VM size",
     setting=LOCATION,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qs
 
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 
 _LONGEST_BODY = 65_536
 
@@ -28,33 +28,33 @@ class FakeGitHub:
     pulls: dict[str, list[dict[str, object]]] = field(default_factory=dict[str, list[dict[str, object]]])
     calls: list[str] = field(default_factory=list[str])
 
-    def __call__(self, words: Sequence[str]) -> Answer:
+    def __call__(self, words: Sequence[str]) -> CommandResult:
         """Answer `gh api …`."""
         _, _, *rest = words
         path = next(word for word in rest if word.startswith("repos/"))
         if "/pulls?" in path:
             # Of a field that is given twice, the last one counts.
             head = parse_qs(path.partition("?")[2])["head"][-1]
-            return Answer(code=0, output=json.dumps(self.pulls.get(head, [])), errors="")
+            return CommandResult(code=0, output=json.dumps(self.pulls.get(head, [])), errors="")
         listed = self.comments if "comments" in path else self.issues
         if "--paginate" in rest:
             shown = [each for each in listed if each.get("state", "open") == "open"]
             # One array for each page.
-            return Answer(code=0, output=json.dumps(shown[:1]) + json.dumps(shown[1:]), errors="")
+            return CommandResult(code=0, output=json.dumps(shown[:1]) + json.dumps(shown[1:]), errors="")
         fields = cast("dict[str, object]", json.loads(Path(rest[rest.index("--input") + 1]).read_text()))
         method = rest[rest.index("--method") + 1]
         self.calls.append(f"{method} {path}")
         if len(str(fields.get("body", ""))) > _LONGEST_BODY:
-            return Answer(
+            return CommandResult(
                 code=1, output="", errors="HTTP 422: body is too long (maximum is 65536 characters)"
             )
         if method == "POST":
             number = len(listed) + 1
             listed.append({"id": number, "number": number, **fields})
-            return Answer(code=0, output="", errors="")
+            return CommandResult(code=0, output="", errors="")
         number = int(path.rsplit("/", 1)[1])
         listed[number - 1].update(fields)
-        return Answer(code=0, output="", errors="")
+        return CommandResult(code=0, output="", errors="")
 
     def install(self, folder: Path) -> None:
         """Write the command `gh` into a folder; its GitHub is in `github.json` beside it."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from holdfast.infra.bootstrap import command
-from holdfast.infra.bootstrap.command import Answer, bootstrap, plan_of, run_command
-from holdfast.infra.bootstrap.steps import OUTPUT, Plan, Words, aws_plan, azure_plan, gcp_plan
+from holdfast.infra.bootstrap.command import CommandResult, bootstrap, plan_of, run_command
+from holdfast.infra.bootstrap.steps import OUTPUT, BootstrapPlan, Words, aws_plan, azure_plan, gcp_plan
 from holdfast.scheduling.errors import ConfigError
 from tests.support.aws_commands import option_problems
 from tests.support.doc_pages import DocPage
@@ -26,22 +26,22 @@ every_cloud = pytest.mark.parametrize("cloud", PLANS)
 class FakeCloud:
     """A cloud in which a thing exists once its last command has run; `fails_at` is the number of the command that fails."""
 
-    plan: Plan
+    plan: BootstrapPlan
     fails_at: int | None = None
     made: list[Words] = field(default_factory=list[Words])
 
-    def __call__(self, words: Words) -> Answer:
+    def __call__(self, words: Words) -> CommandResult:
         sought = next((step for step in self.plan.steps if step.find == words), None)
         if sought is not None:
             last = tuple(word.replace(OUTPUT, "made-1") for word in sought.make[-1])
             found = last in self.made
-            return Answer(
+            return CommandResult(
                 code=0 if found else 1, output="made-1", errors="" if found else "(ResourceNotFound)"
             )
         if len(self.made) == self.fails_at:
-            return Answer(code=1, output="", errors="AccessDenied")
+            return CommandResult(code=1, output="", errors="AccessDenied")
         self.made.append(words)
-        return Answer(code=0, output="made-1", errors="")
+        return CommandResult(code=0, output="made-1", errors="")
 
 
 def ran(cloud: str, runner: FakeCloud, *, dry_run: bool = False) -> list[str]:
@@ -110,12 +110,12 @@ def test_a_failed_command_is_a_problem_and_the_next_run_continues(cloud: str) ->
 
 @every_cloud
 def test_an_answer_that_is_no_absence_is_refused(cloud: str) -> None:
-    def forbidden(words: Words) -> Answer:
-        return Answer(
+    def forbidden(words: Words) -> CommandResult:
+        return CommandResult(
             code=254, output="", errors="An error occurred (403) when calling HeadBucket: Forbidden"
         )
 
-    plan = Plan(steps=tuple(s for s in PLANS[cloud].steps if s.find), login="", secrets_provider="")
+    plan = BootstrapPlan(steps=tuple(s for s in PLANS[cloud].steps if s.find), login="", secrets_provider="")
     with pytest.raises(ConfigError, match="Forbidden"):
         bootstrap(plan, forbidden, report=lambda _: None)
 

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 from holdfast.infra.ci.comment import MOST_CHARACTERS, Plan, drift_issue, marker, preview_comment
 from holdfast.infra.ci.github import Repository
 from holdfast.scheduling.errors import ConfigError
@@ -188,7 +188,8 @@ def test_drift_opens_one_issue_updates_it_and_closes_it() -> None:
 
 def test_a_refusal_of_github_names_the_permission() -> None:
     refused = Repository(
-        name="o/r", runner=lambda _: Answer(code=1, output="", errors="HTTP 403: Resource not accessible")
+        name="o/r",
+        runner=lambda _: CommandResult(code=1, output="", errors="HTTP 403: Resource not accessible"),
     )
     with pytest.raises(ConfigError, match=r"HTTP 403.*pull-requests: write"):
         refused.upsert_comment(7, "text")

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 from holdfast.infra.clouds import cloud_of, pool_summaries
 from holdfast.infra.cost.command import cost_of, region_of
 from holdfast.infra.cost.estimate import budget_problems, stack_cost
@@ -171,20 +171,22 @@ def test_a_file_without_spot_prices_is_refused(tmp_path: Path, text: str) -> Non
 NOW = datetime(2026, 11, 23, 15, tzinfo=UTC)
 
 
-def asked(platform: Platform, *answers: Answer) -> tuple[Mapping[str, CostRange], list[tuple[str, ...]]]:
+def asked(
+    platform: Platform, *answers: CommandResult
+) -> tuple[Mapping[str, CostRange], list[tuple[str, ...]]]:
     """The prices from these answers of the cloud, and the commands that were run for them."""
     queries: list[tuple[str, ...]] = []
     left = iter(answers)
 
-    def runner(words: tuple[str, ...]) -> Answer:
+    def runner(words: tuple[str, ...]) -> CommandResult:
         queries.append(words)
         return next(left)
 
     return ask_spot_prices(cost_of(platform), region_of(platform), runner, NOW), queries
 
 
-def said(document: object) -> Answer:
-    return Answer(code=0, output=json.dumps(document), errors="")
+def said(document: object) -> CommandResult:
+    return CommandResult(code=0, output=json.dumps(document), errors="")
 
 
 def test_aws_is_asked_for_the_spot_prices_of_now_with_a_command_that_it_has() -> None:
@@ -225,14 +227,14 @@ def test_azure_is_asked_page_by_page_in_batches_without_a_credential() -> None:
         (gcp_platform, said({}), "got a stack of gcp"),
         (
             aws_platform,
-            Answer(code=255, output="", errors="Unable to locate credentials"),
+            CommandResult(code=255, output="", errors="Unable to locate credentials"),
             "locate credentials",
         ),
-        (aws_platform, Answer(code=0, output="<html>", errors=""), "<html>"),
+        (aws_platform, CommandResult(code=0, output="<html>", errors=""), "<html>"),
     ],
 )
 def test_a_cloud_without_an_answer_is_named_with_what_to_do(
-    platform: Callable[[], Platform], answer: Answer, message: str
+    platform: Callable[[], Platform], answer: CommandResult, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         asked(platform(), answer)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from holdfast.infra.aws.preflight.usage import quota_uses
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 from holdfast.infra.preflight.quotas import QuotaUse, report
 from tests.support.builders.configurations import aws_platform
 
@@ -21,15 +21,15 @@ INSTANCES = [
 def uses(
     quota: str | None = "100.0", instances: Sequence[object] | None = INSTANCES
 ) -> Mapping[str, QuotaUse]:
-    def run(words: tuple[str, ...]) -> Answer:
+    def run(words: tuple[str, ...]) -> CommandResult:
         given = (
             quota if words[1] == "service-quotas" else None if instances is None else json.dumps(instances)
         )
         if given is None:
-            return Answer(
+            return CommandResult(
                 code=254, output="", errors="An error occurred (AccessDeniedException): not authorized"
             )
-        return Answer(code=0, output=given, errors="")
+        return CommandResult(code=0, output=given, errors="")
 
     return {use.name: use for use in quota_uses(aws_platform(), "aws-dev", run)}
 

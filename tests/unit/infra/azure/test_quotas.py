@@ -16,7 +16,7 @@ from holdfast.infra.azure.preflight import queries
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_warnings
 from holdfast.infra.azure.preflight.quotas import LocationLimits, location_limits
 from holdfast.infra.azure.preflight.usage import subscription_quota_uses
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 from holdfast.infra.preflight.quotas import QuotaUse, report
 from holdfast.scheduling.json import Json
 from tests.support.builders.azure_stacks import PLATFORMS
@@ -91,12 +91,12 @@ class FakeManager:
             return {"value": items[:2], "nextLink": f"{url}&$skiptoken=2"}
         return {"value": items[2:] if path.endswith(USAGES) else items}
 
-    def run(self, words: tuple[str, ...]) -> Answer:
+    def run(self, words: tuple[str, ...]) -> CommandResult:
         assert words[:5] == ("az", "rest", "--method", "get", "--url"), "with the user's own command line"
         try:
-            return Answer(code=0, output=json.dumps(self.get(words[5])), errors="")
+            return CommandResult(code=0, output=json.dumps(self.get(words[5])), errors="")
         except LookupError as error:
-            return Answer(code=3, output="", errors=f"ERROR: {error}")
+            return CommandResult(code=3, output="", errors=f"ERROR: {error}")
 
 
 def uses(platform: AzurePlatform, manager: FakeManager) -> Mapping[str, QuotaUse]:

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from holdfast.infra.bootstrap.command import Answer
+from holdfast.infra.bootstrap.command import CommandResult
 from holdfast.infra.gcp.preflight.checks import preflight_warnings
 from holdfast.infra.gcp.preflight.quotas import Quota, QuotaRow, granted_in, quota_uses, takes_of
 from holdfast.infra.gcp.preflight.usage import project_quota_uses
@@ -54,12 +54,14 @@ def uses(
 ) -> Mapping[str, QuotaUse]:
     asked: list[tuple[str, ...]] = []
 
-    def run(words: tuple[str, ...]) -> Answer:
+    def run(words: tuple[str, ...]) -> CommandResult:
         asked.append(words)
         given = listed if "quotas" in words else instances
         if given is None:
-            return Answer(code=1, output="", errors="ERROR: PERMISSION_DENIED: caller\n may not do this")
-        return Answer(code=0, output=json.dumps(given), errors="")
+            return CommandResult(
+                code=1, output="", errors="ERROR: PERMISSION_DENIED: caller\n may not do this"
+            )
+        return CommandResult(code=0, output=json.dumps(given), errors="")
 
     found = {use.name: use for use in project_quota_uses(PLATFORMS[stack](), stack, run)}
     assert all(words[0] == "gcloud" for words in asked), "with the user's own command line"
