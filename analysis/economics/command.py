@@ -20,7 +20,7 @@ from holdfast.analysis.economics.data_transfer import (
     remote_report,
 )
 from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
-from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
+from holdfast.analysis.economics.tier_costs import PoolRates, PricedTier, advise, compare_tiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,10 +92,10 @@ def tier(text: str) -> PricedTier:
         )
     try:
         price, rate, added = (float(number) for number in [*numbers, "0", "0"][:3])
-        market = Market(price=price, evictions_per_hour=rate, hours_per_eviction=added)
+        rates = PoolRates(price=price, evictions_per_hour=rate, hours_per_eviction=added)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
-    return PricedTier(pool=pool, market=market)
+    return PricedTier(pool=pool, rates=rates)
 
 
 def _add_job(
@@ -137,11 +137,11 @@ def _cost(parsed: Namespace) -> str:
 
 
 def _max_failures(parsed: Namespace) -> str:
-    return reports.advice_report(advise(_market(parsed), hours=parsed.hours, slack_hours=parsed.slack_hours))
+    return reports.advice_report(advise(_rates(parsed), hours=parsed.hours, slack_hours=parsed.slack_hours))
 
 
-def _market(parsed: Namespace) -> Market:
-    return Market(
+def _rates(parsed: Namespace) -> PoolRates:
+    return PoolRates(
         price=parsed.spot_price,
         evictions_per_hour=parsed.evictions_per_hour,
         hours_per_eviction=parsed.hours_per_eviction,
@@ -171,7 +171,7 @@ def _reserved(parsed: Namespace) -> str:
 def _elsewhere(parsed: Namespace) -> str:
     return remote_report(
         RemoteTier(
-            market=_market(parsed),
+            rates=_rates(parsed),
             size_gib=parsed.size_gib,
             checkpoints_per_hour=parsed.checkpoints_per_hour,
             on_demand_price=parsed.on_demand_price,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.scheduling.prices import price_facts
 
 if TYPE_CHECKING:
-    from holdfast.analysis.economics.tier_costs import Market
+    from holdfast.analysis.economics.tier_costs import PoolRates
 
 # The ways that data takes from a home to a cluster that accepts its jobs, and back: EKS clusters alone accept jobs.
 _WAYS: Final[Mapping[str, Sequence[str]]] = {
@@ -30,14 +30,14 @@ HOMES: Final = tuple(_WAYS)
 class RemoteTier:
     """A tier in another region, and the checkpoints of a job that runs there.
 
-    `market` is the tier's, with prices relative to on-demand. `size_gib` is a checkpoint of the whole job, `price_per_gib` what the
+    `rates` are the tier's, with prices relative to on-demand. `size_gib` is a checkpoint of the whole job, `price_per_gib` what the
     cloud charges between the regions, `on_demand_price` an hour of all the job's machines, both in USD. `otherwise` is what an hour
     of training costs on the tiers below.
 
     Raises ValueError, naming the field, for a negative or infinite value, and for a price of 0 of machines.
     """
 
-    market: Market
+    rates: PoolRates
     size_gib: float
     checkpoints_per_hour: float
     on_demand_price: float
@@ -61,12 +61,12 @@ class RemoteTier:
     @property
     def data_per_hour(self) -> float:
         """What the data of an hour of training there costs, in on-demand hours."""
-        return (self.checkpoints_per_hour + self.market.evictions_per_hour) * self.data_per_start
+        return (self.checkpoints_per_hour + self.rates.evictions_per_hour) * self.data_per_start
 
     @property
     def cost_per_useful_hour(self) -> float:
         """What an hour of training there costs with its data, in on-demand hours, beside the move."""
-        return self.market.cost_per_useful_hour + self.data_per_hour
+        return self.rates.cost_per_useful_hour + self.data_per_hour
 
     @property
     def break_even_hours(self) -> float:

@@ -50,7 +50,7 @@ def ladder_report(verdicts: Sequence[TierComparison]) -> str:
     width = max(len(verdict.tier.pool) for verdict in verdicts)
     lines = [f"{'pool':<{width}}  on-demand hours per hour of training  verdict"]
     for verdict in verdicts:
-        cost = verdict.tier.market.cost_per_useful_hour
+        cost = verdict.tier.rates.cost_per_useful_hour
         lines.append(f"{verdict.tier.pool:<{width}}  {cost:>36.2f}  {_verdict(verdict)}")
     return "\n".join(lines)
 

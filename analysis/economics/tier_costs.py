@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 
 @dataclass(frozen=True, kw_only=True)
-class Market:
+class PoolRates:
     """The price of a pool's capacity and its evictions.
 
     `price` is what an hour costs where on-demand is 1; `evictions_per_hour` how often a running gang is interrupted;
@@ -59,10 +59,10 @@ class Market:
 
 @dataclass(frozen=True, kw_only=True)
 class PricedTier:
-    """One tier of a ladder: its pool's name and its market."""
+    """One tier of a ladder: its pool's name and its rates."""
 
     pool: str
-    market: Market
+    rates: PoolRates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,12 +94,12 @@ def compare_tiers(ladder: Sequence[PricedTier]) -> tuple[TierComparison, ...]:
 def _verdict(tier: PricedTier, below: Sequence[PricedTier]) -> TierComparison:
     if not below:
         return TierComparison(tier=tier, cheapest_below=None, evictions_left=float("inf"))
-    cheapest = min(below, key=lambda other: other.market.cost_per_useful_hour)
-    market, goal = tier.market, cheapest.market.cost_per_useful_hour
-    if market.hours_per_eviction == 0:
-        left = float("inf") if market.price < goal else float("-inf")
+    cheapest = min(below, key=lambda other: other.rates.cost_per_useful_hour)
+    rates, goal = tier.rates, cheapest.rates.cost_per_useful_hour
+    if rates.hours_per_eviction == 0:
+        left = float("inf") if rates.price < goal else float("-inf")
     else:
-        left = (goal / market.price - 1) / market.hours_per_eviction - market.evictions_per_hour
+        left = (goal / rates.price - 1) / rates.hours_per_eviction - rates.evictions_per_hour
     return TierComparison(tier=tier, cheapest_below=cheapest, evictions_left=left)
 
 
@@ -125,7 +125,7 @@ class Advice:
     reason: str
 
 
-def advise(market: Market, *, hours: float, slack_hours: float | None = None) -> Advice:
+def advise(rates: PoolRates, *, hours: float, slack_hours: float | None = None) -> Advice:
     """Return the `maxFailures` for a job of `hours` on a spot pool.
 
     `slack_hours` is how much later the job may end than without failures, None for no limit. Raises ValueError for hours
@@ -135,17 +135,17 @@ def advise(market: Market, *, hours: float, slack_hours: float | None = None) ->
         raise ValueError(f"hours: got {hours}; allowed: more than 0")
     if slack_hours is not None and slack_hours < 0:
         raise ValueError(f"slack_hours: got {slack_hours}; allowed: 0 or more")
-    by_luck = poisson_quantile(market.evictions_per_hour * hours, CONFIDENCE)
-    by_money = market.break_even_evictions_per_hour * hours
-    by_time = math.inf if slack_hours is None else restarts_within(slack_hours, market.hours_per_eviction)
+    by_luck = poisson_quantile(rates.evictions_per_hour * hours, CONFIDENCE)
+    by_money = rates.break_even_evictions_per_hour * hours
+    by_time = math.inf if slack_hours is None else restarts_within(slack_hours, rates.hours_per_eviction)
     # The move is made when the count is reached: to stay through n evictions takes a maxFailures of n + 1.
     wanted, cap = by_luck + 1, min(by_money, by_time)
     return Advice(
-        max_failures=int(min(wanted, cap)) if market.pays else 0,
+        max_failures=int(min(wanted, cap)) if rates.pays else 0,
         by_luck=by_luck,
         by_money=by_money,
         by_time=by_time,
-        reason=_reason(market, wanted, by_money, by_time),
+        reason=_reason(rates, wanted, by_money, by_time),
     )
 
 
@@ -169,10 +169,10 @@ def poisson_quantile(mean: float, confidence: float) -> int:
     return count - 1
 
 
-def _reason(market: Market, wanted: int, by_money: float, by_time: float) -> str:
-    if not market.pays:
+def _reason(rates: PoolRates, wanted: int, by_money: float, by_time: float) -> str:
+    if not rates.pays:
         return (
-            f"an hour of training costs {market.cost_per_useful_hour:.2f} on-demand hours here: leave this pool out, or "
+            f"an hour of training costs {rates.cost_per_useful_hour:.2f} on-demand hours here: leave this pool out, or "
             "give it 0, so that the first eviction moves the job on"
         )
     if by_time < min(wanted, by_money):

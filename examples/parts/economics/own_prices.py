@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers
+from holdfast.analysis.economics.tier_costs import PoolRates, PricedTier, advise, compare_tiers
 
 HOURS = 40  # of the job, without failures
 
@@ -11,7 +11,7 @@ with (Path(__file__).parent / "prices.csv").open(encoding="utf-8") as table:
     ladder = [
         PricedTier(
             pool=row["pool"],
-            market=Market(
+            rates=PoolRates(
                 price=float(row["price"]),
                 evictions_per_hour=float(row["evictions_per_hour"]),
                 hours_per_eviction=float(row["hours_per_eviction"]),
@@ -20,11 +20,11 @@ with (Path(__file__).parent / "prices.csv").open(encoding="utf-8") as table:
         for row in csv.DictReader(table)
     ]
 for each in compare_tiers(ladder):
-    market = each.tier.market
-    line = f"{each.tier.pool:<10} {market.cost_per_useful_hour:.3f} of on-demand"
+    rates = each.tier.rates
+    line = f"{each.tier.pool:<10} {rates.cost_per_useful_hour:.3f} of on-demand"
     if each.cheapest_below is None:
         print(f"{line}, the last tier")
     elif each.is_worth_it:
-        print(f"{line}, maxFailures {advise(market, hours=HOURS).max_failures}")
+        print(f"{line}, maxFailures {advise(rates, hours=HOURS).max_failures}")
     else:
         print(f"{line}, leave it out: {each.cheapest_below.pool} costs less")

@@ -12,7 +12,13 @@ from holdfast.analysis.economics.cost_model import (
     table,
     tolerated_extension,
 )
-from holdfast.analysis.economics.tier_costs import Market, PricedTier, advise, compare_tiers, poisson_quantile
+from holdfast.analysis.economics.tier_costs import (
+    PoolRates,
+    PricedTier,
+    advise,
+    compare_tiers,
+    poisson_quantile,
+)
 
 shares = st.floats(0, 1)
 prices = st.floats(0.01, 1)
@@ -127,13 +133,13 @@ def test_a_number_that_cannot_be_is_refused_by_name(field: str, value: float):
 
 
 rates = st.floats(0, 5)
-markets = st.builds(
-    Market, price=st.floats(0.05, 1.5), evictions_per_hour=rates, hours_per_eviction=st.floats(0, 2)
+all_rates = st.builds(
+    PoolRates, price=st.floats(0.05, 1.5), evictions_per_hour=rates, hours_per_eviction=st.floats(0, 2)
 )
 
 
-def market(**changed: float) -> Market:
-    return Market(**{"price": 0.32, "evictions_per_hour": 0.1, "hours_per_eviction": 0.2, **changed})
+def pool_rates(**changed: float) -> PoolRates:
+    return PoolRates(**{"price": 0.32, "evictions_per_hour": 0.1, "hours_per_eviction": 0.2, **changed})
 
 
 @pytest.mark.parametrize(("mean", "quantile"), [(0, 0), (0.05, 0), (1, 3), (4.8, 9), (10, 15), (800, 847)])
@@ -147,31 +153,31 @@ def test_a_quantile_of_a_great_mean_joins_the_one_that_is_summed():
 
 
 def test_the_smallest_bound_caps_the_advice():
-    advice = advise(market(), hours=48)
+    advice = advise(pool_rates(), hours=48)
     assert advice.by_luck == 9, "4.8 evictions are expected, 9 are not yet unusual"
     assert advice.max_failures == 10, "the move is made when the count is reached, so nine are stayed through"
-    advice = advise(market(), hours=48, slack_hours=1.05)
+    advice = advise(pool_rates(), hours=48, slack_hours=1.05)
     assert advice.max_failures == 5, "five restarts of 12 minutes fit into an hour"
     assert "deadline" in advice.reason, "the reader sees what decided"
-    advice = advise(market(price=0.8, hours_per_eviction=1.0, evictions_per_hour=0.2), hours=20)
+    advice = advise(pool_rates(price=0.8, hours_per_eviction=1.0, evictions_per_hour=0.2), hours=20)
     assert advice.max_failures == 5, "0.25 evictions per hour for 20 h cost what on-demand does"
     assert "on-demand" in advice.reason, "the reader sees what decided"
-    advice = advise(market(evictions_per_hour=20), hours=10)
+    advice = advise(pool_rates(evictions_per_hour=20), hours=10)
     assert advice.max_failures == 0, "0 moves the job on at once"
     assert "leave this pool out" in advice.reason, "and better than 0 is not to have it"
 
 
-@given(markets, st.floats(1, 200), st.floats(0, 100))
-def test_the_advice_never_exceeds_its_own_bounds(given_market: Market, hours: float, slack: float):
-    advice = advise(given_market, hours=hours, slack_hours=slack)
+@given(all_rates, st.floats(1, 200), st.floats(0, 100))
+def test_the_advice_never_exceeds_its_own_bounds(given_rates: PoolRates, hours: float, slack: float):
+    advice = advise(given_rates, hours=hours, slack_hours=slack)
     assert 0 <= advice.max_failures <= min(advice.by_luck + 1, advice.by_money, advice.by_time), (
         "each bound holds"
     )
 
 
-@given(markets, st.floats(1, 200), st.floats(0, 10), st.floats(0, 10))
-def test_more_time_never_lowers_it(given_market: Market, hours: float, slack: float, more: float):
-    short, long = (advise(given_market, hours=hours, slack_hours=time) for time in (slack, slack + more))
+@given(all_rates, st.floats(1, 200), st.floats(0, 10), st.floats(0, 10))
+def test_more_time_never_lowers_it(given_rates: PoolRates, hours: float, slack: float, more: float):
+    short, long = (advise(given_rates, hours=hours, slack_hours=time) for time in (slack, slack + more))
     assert short.max_failures <= long.max_failures, (
         "a later deadline leaves room for at least as many restarts"
     )
@@ -180,21 +186,21 @@ def test_more_time_never_lowers_it(given_market: Market, hours: float, slack: fl
 @pytest.mark.parametrize(("hours", "slack", "field"), [(0.0, None, "hours"), (1.0, -1.0, "slack_hours")])
 def test_times_that_cannot_be_are_refused_by_name(hours: float, slack: float | None, field: str):
     with pytest.raises(ValueError, match=f"^{field}: got"):
-        advise(market(), hours=hours, slack_hours=slack)
+        advise(pool_rates(), hours=hours, slack_hours=slack)
 
 
-@given(markets)
-def test_a_market_pays_just_below_its_break_even_rate(given_market: Market):
-    rate = given_market.break_even_evictions_per_hour
+@given(all_rates)
+def test_rates_pay_just_below_their_break_even_rate(given_rates: PoolRates):
+    rate = given_rates.break_even_evictions_per_hour
     assume(0 < rate < math.inf)
-    below = market(
-        price=given_market.price,
-        hours_per_eviction=given_market.hours_per_eviction,
+    below = pool_rates(
+        price=given_rates.price,
+        hours_per_eviction=given_rates.hours_per_eviction,
         evictions_per_hour=rate * 0.999,
     )
-    above = market(
-        price=given_market.price,
-        hours_per_eviction=given_market.hours_per_eviction,
+    above = pool_rates(
+        price=given_rates.price,
+        hours_per_eviction=given_rates.hours_per_eviction,
         evictions_per_hour=rate * 1.001,
     )
     assert below.pays, "below the break-even spot is cheaper"
@@ -203,9 +209,9 @@ def test_a_market_pays_just_below_its_break_even_rate(given_market: Market):
 
 def test_a_tier_dearer_than_one_below_it_is_left_out():
     ladder = [
-        PricedTier(pool="h100-spot", market=market(price=0.9, evictions_per_hour=1)),
-        PricedTier(pool="a100-spot", market=market()),
-        PricedTier(pool="a100", market=Market(price=1)),
+        PricedTier(pool="h100-spot", rates=pool_rates(price=0.9, evictions_per_hour=1)),
+        PricedTier(pool="a100-spot", rates=pool_rates()),
+        PricedTier(pool="a100", rates=PoolRates(price=1)),
     ]
     first, second, last = compare_tiers(ladder)
     assert not first.is_worth_it, "0.9 with an eviction each hour costs more than a100-spot"
@@ -214,21 +220,21 @@ def test_a_tier_dearer_than_one_below_it_is_left_out():
     assert last.is_worth_it, "a ladder needs an end"
 
 
-@given(st.lists(markets, min_size=2, max_size=5))
-def test_at_the_rate_a_tier_is_given_it_costs_what_the_cheapest_below_does(given_markets: list[Market]):
+@given(st.lists(all_rates, min_size=2, max_size=5))
+def test_at_the_rate_a_tier_is_given_it_costs_what_the_cheapest_below_does(given_rates: list[PoolRates]):
     verdict = compare_tiers(
-        [PricedTier(pool=str(place), market=each) for place, each in enumerate(given_markets)]
+        [PricedTier(pool=str(place), rates=each) for place, each in enumerate(given_rates)]
     )[0]
     assume(verdict.cheapest_below is not None and math.isfinite(verdict.evictions_left))
-    here = verdict.tier.market
+    here = verdict.tier.rates
     rate = here.evictions_per_hour + verdict.evictions_left
     assume(rate >= 0)
-    at_the_limit = market(
+    at_the_limit = pool_rates(
         price=here.price, hours_per_eviction=here.hours_per_eviction, evictions_per_hour=rate
     )
     assert verdict.cheapest_below is not None, "assumed above"
     assert at_the_limit.cost_per_useful_hour == pytest.approx(
-        verdict.cheapest_below.market.cost_per_useful_hour
+        verdict.cheapest_below.rates.cost_per_useful_hour
     ), "that is what break-even means"
 
 
@@ -270,6 +276,6 @@ def test_checkpoints_that_are_written_at_no_speed_are_refused():
 
 
 @pytest.mark.parametrize("field", ["price", "evictions_per_hour", "hours_per_eviction"])
-def test_a_market_with_a_negative_number_is_refused_by_name(field: str):
+def test_rates_with_a_negative_number_are_refused_by_name(field: str):
     with pytest.raises(ValueError, match=f"^{field}: got -1.0"):
-        market(**{field: -1.0})
+        pool_rates(**{field: -1.0})

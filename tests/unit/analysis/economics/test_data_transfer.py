@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.__main__ import main
 from holdfast.analysis.economics.data_transfer import RemoteTier
-from holdfast.analysis.economics.tier_costs import Market as Rates
+from holdfast.analysis.economics.tier_costs import PoolRates
 from holdfast.analysis.replay.ladders import Numbers, ladders
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.replay import replay
@@ -27,7 +27,7 @@ def tier(
     per_gib: float = 0.02,
 ) -> RemoteTier:
     return RemoteTier(
-        market=Rates(price=price),
+        rates=PoolRates(price=price),
         size_gib=size,
         checkpoints_per_hour=checkpoints,
         on_demand_price=40,
@@ -58,7 +58,7 @@ def test_tier_in_another_region_pays_from_its_break_even_hours(
 def test_number_that_is_not_allowed_is_named(field: str) -> None:
     numbers = {"size_gib": 1.0, "checkpoints_per_hour": 1.0, "on_demand_price": 1.0, "price_per_gib": 1.0}
     with pytest.raises(ValueError, match=f"{field}: got -1"):
-        RemoteTier(market=Rates(price=0.5), **{**numbers, field: -1.0})
+        RemoteTier(rates=PoolRates(price=0.5), **{**numbers, field: -1.0})
 
 
 @pytest.mark.parametrize(
