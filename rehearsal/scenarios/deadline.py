@@ -83,7 +83,7 @@ def unmet_by_deadline(seen: DeadlineRun) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plugin:
+class KubectlPlugin:
     """The plugin as a user installs it: one file on the path of kubectl."""
 
     folder: Path
@@ -111,7 +111,7 @@ class Plugin:
         return ended.stdout.rstrip()
 
 
-def keep_the_deadline(platform: Platform, jobset: Json, plugin: Plugin) -> DeadlineRun:
+def keep_the_deadline(platform: Platform, jobset: Json, plugin: KubectlPlugin) -> DeadlineRun:
     """Run the scenario with this JobSet, which selects spot, in a training namespace of its own.
 
     Raises KubeTimeout or RehearsalError if a condition is not met in time.
@@ -171,7 +171,7 @@ class _Run:
     recorder: JobTimelineRecorder
     jobset: Json
     pools: tuple[str, str]
-    plugin: Plugin
+    plugin: KubectlPlugin
     began: datetime
 
     @property

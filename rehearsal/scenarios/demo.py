@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.rehearsal.output import render_table
 from holdfast.rehearsal.scenarios.deadline import (
     DeadlineRun,
-    Plugin,
+    KubectlPlugin,
     deadline_kept,
     keep_the_deadline,
     unmet_by_deadline,
@@ -77,7 +77,9 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     plain = default_placement(platform, load_example(root, "helper-pod"))
     rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
     ladder = walk_the_ladder(platform, load_example(root, "jobset-spot-gpu"))
-    plugin = Plugin(folder=workspace.stack_dir(stack) / "plugin", kubeconfig=workspace.kubeconfig(stack))
+    plugin = KubectlPlugin(
+        folder=workspace.stack_dir(stack) / "plugin", kubeconfig=workspace.kubeconfig(stack)
+    )
     deadline = keep_the_deadline(platform, load_example(root, "jobset-spot-gpu"), plugin)
     result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder, deadline=deadline)
     say(render_table(HEADS, walk_rows(ladder)))

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from holdfast.rehearsal.commands import down
-from holdfast.rehearsal.scenarios.deadline import Plugin, keep_the_deadline, unmet_by_deadline
+from holdfast.rehearsal.scenarios.deadline import KubectlPlugin, keep_the_deadline, unmet_by_deadline
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
@@ -125,7 +125,7 @@ def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
 def test_a_jobset_keeps_its_deadline_and_the_plugin_shows_it(
     platform: Platform, workspace: Workspace, tmp_path: Path
 ) -> None:
-    plugin = Plugin(folder=tmp_path, kubeconfig=workspace.kubeconfig("local"))
+    plugin = KubectlPlugin(folder=tmp_path, kubeconfig=workspace.kubeconfig("local"))
     seen = keep_the_deadline(platform, load_example(CHECKOUT, "jobset-spot-gpu"), plugin)
     assert unmet_by_deadline(seen) == [], "the scenario went as it should"
 

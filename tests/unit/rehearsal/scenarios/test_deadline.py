@@ -11,7 +11,7 @@ from holdfast.rehearsal.scenarios.deadline import (
     DEADLINE_SECONDS,
     WORK_SECONDS,
     DeadlineRun,
-    Plugin,
+    KubectlPlugin,
     deadline_kept,
     unmet_by_deadline,
     with_deadline,
@@ -57,6 +57,6 @@ def test_the_controller_reads_the_deadline_that_is_written() -> None:
 
 
 def test_a_plugin_that_fails_names_the_command(tmp_path: Path) -> None:
-    plugin = Plugin(folder=tmp_path, kubeconfig=tmp_path / "none")
+    plugin = KubectlPlugin(folder=tmp_path, kubeconfig=tmp_path / "none")
     with pytest.raises(RehearsalError, match="`kubectl holdfast jobs --namespace n` failed; run"):
         plugin.jobs("n")

@@ -9,7 +9,7 @@ from typing import Final, cast
 import pytest
 
 from holdfast.rehearsal.scenarios import demo as module
-from holdfast.rehearsal.scenarios.deadline import DEADLINE_SECONDS, DeadlineRun, Plugin
+from holdfast.rehearsal.scenarios.deadline import DEADLINE_SECONDS, DeadlineRun, KubectlPlugin
 from holdfast.rehearsal.scenarios.demo import demo
 from holdfast.rehearsal.scenarios.platform import Platform
 from holdfast.scheduling.json import Json
@@ -69,7 +69,7 @@ class Stage:
         return self
 
     def _scenario(self, name: str) -> Callable[..., object]:
-        def run(platform: Platform, manifest: Json, *_: Plugin) -> object:
+        def run(platform: Platform, manifest: Json, *_: KubectlPlugin) -> object:
             self.ran.append((name, platform.namespace, str(obj(manifest["metadata"])["name"])))
             platform.say(f"{name} begins")
             return self.results[name]
