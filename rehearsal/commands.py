@@ -19,7 +19,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Audience, CommandOutcome, EngineFailure, Verdict
+from holdfast.simulator.pulumi import Audience, CommandOutcome, EngineFailure, PolicyVerdict
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack, StackEnvironment
 from holdfast.simulator.stacks.user_program import PROJECT_FILE, UserProgram
@@ -321,7 +321,7 @@ def verdict_lines(outcome: CommandOutcome) -> list[str]:
     return [line for verdict in ordered for line in _lines(verdict)]
 
 
-def _lines(verdict: Verdict) -> list[str]:
+def _lines(verdict: PolicyVerdict) -> list[str]:
     resource = verdict.urn.rsplit("::", 1)[-1] if verdict.urn else "the stack"
     head = f"  {verdict.level.upper()}  {verdict.policy}  ({resource})"
     return [head, *(f"      {line}" for line in verdict.message.splitlines() if line.strip())]

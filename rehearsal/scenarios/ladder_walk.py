@@ -20,7 +20,7 @@ from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import name_of, namespace_of
-from holdfast.simulator.kubernetes_client.watch import Event, Selection
+from holdfast.simulator.kubernetes_client.watch import Event, ObjectSelector
 from holdfast.simulator.kubernetes_client.watch_thread import WatchThread
 
 NAMESPACE: Final = "training-demo"
@@ -274,7 +274,7 @@ class _Walk:
 def events_printed(platform: Platform) -> Generator[None]:
     """Print the controller's Events while the block runs."""
     cancellation = Cancellation()
-    client, selection = platform.client.under(cancellation), Selection(namespace=platform.namespace)
+    client, selection = platform.client.under(cancellation), ObjectSelector(namespace=platform.namespace)
     follower = WatchThread(client, "v1", "Event", _printer(platform.say), selection)
     follower.start()
     follower.wait_begun()

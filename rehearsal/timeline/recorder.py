@@ -11,7 +11,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import name_of, uid_of
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, ObjectSelector
 from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 
 JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
@@ -43,7 +43,7 @@ class JobTimelineRecorder:
         cancellation = Cancellation()
         client = self._client.under(cancellation)
         threads = [
-            WatchThread(client, *kind, self._locked(take), Selection(namespace=self._namespace))
+            WatchThread(client, *kind, self._locked(take), ObjectSelector(namespace=self._namespace))
             for kind, take in (*((kind, self._on_job) for kind in self._kinds), (("v1", "Pod"), self._on_pod))
         ]
         for each in threads:

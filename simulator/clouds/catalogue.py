@@ -15,9 +15,9 @@ from typing import Final, TypeAlias, cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.machines import Fleet
-from holdfast.simulator.clouds.sdk import Kind, ResourceSchema
+from holdfast.simulator.clouds.sdk import ResourceSchema, ValueKind
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.pulumi.kubeconfig import Connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
 from holdfast.simulator.pulumi.values import Properties, Value
 
 
@@ -61,7 +61,7 @@ class Call:
 class ConnectionAttempt:
     """A call of an API server of this cloud."""
 
-    connection: Connection
+    connection: KubeconfigContext
     inventory: Inventory
 
 
@@ -256,7 +256,7 @@ class ResourceType:
 
     def _can_name(self, name: str) -> bool:
         found = self.schema.inputs.get(name)
-        return found is not None and not found.required and found.kinds <= {Kind.STRING}
+        return found is not None and not found.required and found.kinds <= {ValueKind.STRING}
 
 
 # The modules with a CATALOGUE; other packages use the default catalogue.

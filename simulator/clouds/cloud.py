@@ -16,7 +16,7 @@ from holdfast.simulator.clouds.catalogue import (
 )
 from holdfast.simulator.clouds.machines import SimulatedMachine, machines_in
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, output_properties
+from holdfast.simulator.clouds.sdk import Property, PropertyType, ValueKind, output_properties
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value, has_unknown, reveal
@@ -31,7 +31,7 @@ class ResourceReference:
     configuration: Json
 
 
-class Cloud:
+class SimulatedCloud:
     """The cloud of one package. Each call reads and writes the state file."""
 
     def __init__(self, schema: Schema, catalogue: Catalogue, state: CloudState) -> None:
@@ -244,19 +244,19 @@ def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:
 
 
 def _made_up(kind: ResourceType, request: ResourceRequest, output: Property) -> JsonValue:
-    first = output.types[0] if output.types else PropertyType(kind=Kind.ANY)
+    first = output.types[0] if output.types else PropertyType(kind=ValueKind.ANY)
     if output.name in kind.schema.inputs:
         return _empty(first)
     return _invented(kind, request, output.name, first, depth=0)
 
 
 def _empty(shape: PropertyType) -> JsonValue:
-    empties: dict[Kind, JsonValue] = {
-        Kind.STRING: "",
-        Kind.NUMBER: 0,
-        Kind.BOOL: False,
-        Kind.LIST: [],
-        Kind.MAP: {},
+    empties: dict[ValueKind, JsonValue] = {
+        ValueKind.STRING: "",
+        ValueKind.NUMBER: 0,
+        ValueKind.BOOL: False,
+        ValueKind.LIST: [],
+        ValueKind.MAP: {},
     }
     return empties.get(shape.kind)
 
@@ -264,15 +264,20 @@ def _empty(shape: PropertyType) -> JsonValue:
 def _invented(
     kind: ResourceType, request: ResourceRequest, path: str, shape: PropertyType, *, depth: int
 ) -> JsonValue:
-    if shape.kind is Kind.STRING:
+    if shape.kind is ValueKind.STRING:
         return kind.catalogue.text(request, path)
-    if shape.kind is Kind.OBJECT and shape.shape is not None and depth < _DEEPEST:
+    if shape.kind is ValueKind.OBJECT and shape.shape is not None and depth < _DEEPEST:
         members = output_properties(shape.shape).values()
         return {
             one.name: _invented(kind, request, f"{path}.{one.name}", one.types[0], depth=depth + 1)
             for one in members
             if one.required and one.types
         }
-    if shape.kind is Kind.LIST and shape.item and shape.item[0].kind is Kind.OBJECT and depth < _DEEPEST:
+    if (
+        shape.kind is ValueKind.LIST
+        and shape.item
+        and shape.item[0].kind is ValueKind.OBJECT
+        and depth < _DEEPEST
+    ):
         return [_invented(kind, request, f"{path}[0]", shape.item[0], depth=depth + 1)]
     return _empty(shape)

@@ -40,14 +40,14 @@ class SimulatedMachine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class MachineGroup:
     """An object with machines, such as a node pool."""
 
     target: CloudObject
     inventory: Inventory
 
 
-Fleet: TypeAlias = Callable[[Group], Sequence[SimulatedMachine]]
+Fleet: TypeAlias = Callable[[MachineGroup], Sequence[SimulatedMachine]]
 MachineSource: TypeAlias = Callable[[], Sequence[SimulatedMachine]]
 
 
@@ -57,7 +57,7 @@ def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Simul
         machine
         for token, fleet in fleets.items()
         for group in inventory.of_type(token)
-        for machine in fleet(Group(target=group, inventory=inventory))
+        for machine in fleet(MachineGroup(target=group, inventory=inventory))
     ]
 
 
@@ -80,7 +80,7 @@ class NoNodes:
         """Do nothing."""
 
 
-class State(StrEnum):
+class MachineState(StrEnum):
     """The state of a machine. DELETED is recorded only for the initial machines of a group."""
 
     RUNNING = "RUNNING"
@@ -94,7 +94,7 @@ class Instance:
 
     name: str
     zone: str
-    state: State = State.RUNNING
+    state: MachineState = MachineState.RUNNING
     generation: int = 1
 
 
@@ -164,7 +164,7 @@ class Register:
         """Return the machines of a group that run or will be created again."""
         recorded = {one.name: one for one in self._recorded(pool, inventory)}
         first = {one.name: one for one in self._first(pool, template)}
-        return [one for one in {**first, **recorded}.values() if one.state is not State.DELETED]
+        return [one for one in {**first, **recorded}.values() if one.state is not MachineState.DELETED]
 
     def new_instance(
         self, pool: CloudObject, template: NodeTemplate, zone: str, inventory: Inventory
@@ -190,7 +190,7 @@ class Register:
     ) -> None:
         """Remove a machine from its group."""
         if instance.name in {one.name for one in self._first(pool, template)}:
-            self.record(pool, replace(instance, state=State.DELETED), inventory)
+            self.record(pool, replace(instance, state=MachineState.DELETED), inventory)
         else:
             inventory.remove(self.type, instance.name)
 
@@ -221,7 +221,7 @@ class Register:
                 yield Instance(
                     name=one.id,
                     zone=str(inputs.get("zone")),
-                    state=State(str(inputs.get("state"))),
+                    state=MachineState(str(inputs.get("state"))),
                     generation=generation if isinstance(generation, int) else 1,
                 )
 

@@ -11,7 +11,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.catalogue import Autonaming, ResourceType, catalogue_of
-from holdfast.simulator.clouds.cloud import Cloud, ResourceReference
+from holdfast.simulator.clouds.cloud import ResourceReference, SimulatedCloud
 from holdfast.simulator.clouds.machines import Nodes, NoNodes
 from holdfast.simulator.clouds.schema import Schema, Violation, violations
 from holdfast.simulator.clouds.state import CloudState
@@ -45,7 +45,7 @@ class CloudProvider(Plugin):
         schema = Schema.for_package(package)
         super().__init__(schema.version)
         self._catalogue = catalogue_of(package)
-        self._cloud = Cloud(schema, self._catalogue, CloudState(state_file))
+        self._cloud = SimulatedCloud(schema, self._catalogue, CloudState(state_file))
         self._faults = faults
         self._nodes = nodes or NoNodes()
         self._settling = threading.Lock()

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import cast
 
 from holdfast.simulator.clouds.sdk import (
-    Kind,
     Property,
     PropertyType,
     ResourceSchema,
     SdkClass,
+    ValueKind,
     argument_properties,
     find_in,
     find_resource,
@@ -197,32 +197,32 @@ def _listed(fitting: Sequence[PropertyType], owner: _Owner) -> Sequence[str]:
 
 
 def _inside(value: Value, fitting: PropertyType, path: str, owner: _Owner) -> Iterator[Violation]:
-    if isinstance(value, Mapping) and fitting.kind is Kind.OBJECT and fitting.shape is not None:
+    if isinstance(value, Mapping) and fitting.kind is ValueKind.OBJECT and fitting.shape is not None:
         yield from _of_object(value, argument_properties(fitting.shape), f"{path}.", owner)
-    elif isinstance(value, Mapping) and fitting.kind is Kind.MAP:
+    elif isinstance(value, Mapping) and fitting.kind is ValueKind.MAP:
         for key, item in value.items():
             yield from _of_value(item, fitting.item, f"{path}.{key}", owner)
-    elif isinstance(value, Sequence) and fitting.kind is Kind.LIST:
+    elif isinstance(value, Sequence) and fitting.kind is ValueKind.LIST:
         for at, item in enumerate(value):
             yield from _of_value(item, fitting.item, f"{path}[{at}]", owner)
 
 
-def _fits(value: Value, kind: Kind) -> bool:
-    if value is None or isinstance(value, Unknown) or kind is Kind.ANY:
+def _fits(value: Value, kind: ValueKind) -> bool:
+    if value is None or isinstance(value, Unknown) or kind is ValueKind.ANY:
         return True
     actual = _kind_of(value)
-    if kind is Kind.OBJECT:
-        return actual is Kind.MAP
+    if kind is ValueKind.OBJECT:
+        return actual is ValueKind.MAP
     return actual is kind or _converts(value, kind)
 
 
-def _converts(value: Value, kind: Kind) -> bool:
+def _converts(value: Value, kind: ValueKind) -> bool:
     """Whether a provider converts a scalar to a kind, such as a number to a string."""
-    if kind is Kind.STRING:
+    if kind is ValueKind.STRING:
         return isinstance(value, bool | int | float)
-    if kind is Kind.BOOL:
+    if kind is ValueKind.BOOL:
         return value in ("true", "false")
-    return kind is Kind.NUMBER and isinstance(value, str) and _is_number(value)
+    return kind is ValueKind.NUMBER and isinstance(value, str) and _is_number(value)
 
 
 def _is_number(text: str) -> bool:
@@ -233,13 +233,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _kind_of(value: Value) -> Kind:
+def _kind_of(value: Value) -> ValueKind:
     if isinstance(value, bool):
-        return Kind.BOOL
+        return ValueKind.BOOL
     if isinstance(value, int | float):
-        return Kind.NUMBER
+        return ValueKind.NUMBER
     if isinstance(value, str):
-        return Kind.STRING
+        return ValueKind.STRING
     if isinstance(value, Mapping):
-        return Kind.MAP
-    return Kind.LIST if isinstance(value, Sequence) else Kind.ANY
+        return ValueKind.MAP
+    return ValueKind.LIST if isinstance(value, Sequence) else ValueKind.ANY

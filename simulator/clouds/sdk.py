@@ -168,7 +168,7 @@ def _parse_each(tokens: list[str]) -> Iterator[Hint]:
             yield Hint(name=token, arguments=_parse_list(tokens) if has_arguments else ())
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """The kind of a value, with its name in error messages."""
 
     STRING = "a string"
@@ -184,7 +184,7 @@ class Kind(Enum):
 class PropertyType:
     """One type of a property: with `item` for a list or map, `shape` for an object, `values` for an enumeration."""
 
-    kind: Kind
+    kind: ValueKind
     item: tuple["PropertyType", ...] = ()
     shape: SdkClass | None = None
     values: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class Property:
     required: bool
 
     @property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[ValueKind]:
         """The allowed kinds of values."""
         return frozenset(one.kind for one in self.types)
 
@@ -229,11 +229,16 @@ _REQUIRED_PARAMETER = re.compile(r"^ +(?P<name>\w+): [^=\n]+$", re.MULTILINE)
 
 _ENUM_VALUE = re.compile(r'^    [A-Z_]\w* = "([^"]*)"$', re.MULTILINE)
 
-_SCALARS = {"str": Kind.STRING, "bool": Kind.BOOL, "int": Kind.NUMBER, "float": Kind.NUMBER}
+_SCALARS = {
+    "str": ValueKind.STRING,
+    "bool": ValueKind.BOOL,
+    "int": ValueKind.NUMBER,
+    "float": ValueKind.NUMBER,
+}
 _WRAPPERS = frozenset({"Input", "InputType", "Output", "Awaitable", "Optional", "Union"})
 _LISTS = frozenset({"Sequence", "List"})
 _MAPS = frozenset({"Mapping", "Dict"})
-_ANY = PropertyType(kind=Kind.ANY)
+_ANY = PropertyType(kind=ValueKind.ANY)
 
 
 @cache
@@ -285,9 +290,9 @@ def _alternatives(hint: Hint, file: Path) -> tuple[PropertyType, ...]:
 
 def _classify(hint: Hint, file: Path) -> PropertyType:
     if hint.last in _LISTS:
-        return PropertyType(kind=Kind.LIST, item=_alternatives(hint.arguments[0], file))
+        return PropertyType(kind=ValueKind.LIST, item=_alternatives(hint.arguments[0], file))
     if hint.last in _MAPS:
-        return PropertyType(kind=Kind.MAP, item=_alternatives(hint.arguments[1], file))
+        return PropertyType(kind=ValueKind.MAP, item=_alternatives(hint.arguments[1], file))
     if hint.last in _SCALARS:
         return PropertyType(kind=_SCALARS[hint.last])
     return _classify_class(resolve(hint.name, file))
@@ -298,6 +303,6 @@ def _classify_class(found: SdkClass | None) -> PropertyType:
         return _ANY
     if found.is_enum:
         if "str" not in found.bases:
-            return PropertyType(kind=Kind.NUMBER)
-        return PropertyType(kind=Kind.STRING, values=tuple(_ENUM_VALUE.findall(found.text)))
-    return PropertyType(kind=Kind.OBJECT, shape=found)
+            return PropertyType(kind=ValueKind.NUMBER)
+        return PropertyType(kind=ValueKind.STRING, values=tuple(_ENUM_VALUE.findall(found.text)))
+    return PropertyType(kind=ValueKind.OBJECT, shape=found)

@@ -11,7 +11,7 @@ from holdfast.simulator.clouds.machines import Nodes, NoNodes
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.checkpoint import PendingOperation, read_checkpoint
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.kubeconfig import Connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
 
 
 def no_nodes(_: str) -> Nodes:
@@ -54,7 +54,7 @@ class SimulatedClouds:
                 return one.id
         return None
 
-    def refuse_connection(self, connection: Connection) -> str | None:
+    def refuse_connection(self, connection: KubeconfigContext) -> str | None:
         """Return the client's error for an unreachable API server; None for a reachable or unknown one."""
         package = package_of_command(connection.command)
         if package is None:

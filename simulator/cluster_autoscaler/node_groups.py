@@ -15,10 +15,10 @@ from holdfast.simulator.clouds.gcp import instances as gcp_instances
 from holdfast.simulator.clouds.gcp import nodes as gcp_nodes
 from holdfast.simulator.clouds.machines import (
     Instance,
+    MachineState,
     NodeTemplate,
     Register,
     SimulatedMachine,
-    State,
     machines_in,
 )
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
@@ -159,14 +159,16 @@ class InstanceGroups(NodeGroups):
 
         The autoscaler then buys a machine of another pool instead.
         """
-        if not any(one.state is State.TERMINATED for group in self.groups() for one in group.instances):
+        if not any(
+            one.state is MachineState.TERMINATED for group in self.groups() for one in group.instances
+        ):
             return False, []
         came_back, lost = False, list[Lost]()
         with self._cloud.changing() as inventory:
             for group in self._groups_in(inventory):
-                for one in (each for each in group.instances if each.state is State.TERMINATED):
+                for one in (each for each in group.instances if each.state is MachineState.TERMINATED):
                     if not self.register.is_sold_out(group.template.name, one.zone, inventory):
-                        again = replace(one, state=State.RUNNING, generation=one.generation + 1)
+                        again = replace(one, state=MachineState.RUNNING, generation=one.generation + 1)
                         self.register.record(group.pool, again, inventory)
                         came_back = True
                     elif group.template.is_autoscaled:
@@ -188,7 +190,7 @@ class InstanceGroups(NodeGroups):
         )
 
     def _take(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
-        self.register.record(group.pool, replace(instance, state=State.TERMINATED), inventory)
+        self.register.record(group.pool, replace(instance, state=MachineState.TERMINATED), inventory)
 
     def _pools_in(self, inventory: Inventory) -> Iterator[tuple[CloudObject, NodeTemplate]]:
         for pool in inventory.of_type(gcp_nodes.NODE_POOL):

@@ -258,14 +258,14 @@ def _stages() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class KubeconfigCluster:
     """The address and the certificate authority (PEM) of an API server."""
 
     server: str
     authority: bytes
 
 
-def render_kubeconfig(name: str, cluster: Cluster, user: Json) -> str:
+def render_kubeconfig(name: str, cluster: KubeconfigCluster, user: Json) -> str:
     """A kubeconfig with one cluster and one user."""
     authority = base64.b64encode(cluster.authority).decode("ascii")
     entry: Json = {"server": cluster.server, "certificate-authority-data": authority}
@@ -286,13 +286,13 @@ def administrator(certificate: bytes, key: bytes) -> Json:
     return {field: base64.b64encode(data).decode("ascii") for field, data in encoded.items()}
 
 
-def read_cluster(kubeconfig: Path) -> Cluster:
+def read_cluster(kubeconfig: Path) -> KubeconfigCluster:
     """The cluster of a kubeconfig from `render_kubeconfig`. Raises RehearsalError for any other or no file."""
     try:
         document: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         entry = mapping(mapping(next(iter(sequence(mapping(document).get("clusters"))), None)).get("cluster"))
         authority = base64.b64decode(str(entry["certificate-authority-data"]), validate=True)
-        return Cluster(server=str(entry["server"]), authority=authority)
+        return KubeconfigCluster(server=str(entry["server"]), authority=authority)
     except (OSError, KeyError, ValueError, yaml.YAMLError) as error:
         raise RehearsalError(
             f"{kubeconfig} is not the kubeconfig of a local control plane ({error}); start the control plane first"
@@ -347,7 +347,7 @@ class ControlPlaneFiles:
                 f"{self.layout.configuration} was removed while the control plane started; start it again"
             )
         pki = self.layout.pki_dir
-        cluster = Cluster(server=server, authority=(pki / "ca.crt").read_bytes())
+        cluster = KubeconfigCluster(server=server, authority=(pki / "ca.crt").read_bytes())
         user = administrator((pki / "admin.crt").read_bytes(), (pki / "admin.key").read_bytes())
         text = render_kubeconfig(f"holdfast-{self.layout.stack}", cluster, user)
         draft = self.layout.kubeconfig.with_suffix(".new")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
 from holdfast.simulator.kubernetes_client.transport import Discovery, Endpoint, Transport
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Key, Selection, follow, record
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Key, ObjectSelector, follow, record
 
 # `list[Json]` in an annotation below `KubeClient.list` would name that method.
 _Objects: TypeAlias = list[Json]
@@ -84,7 +84,7 @@ class KubeClient:
         self, api_version: str, kind: str, *, namespace: str | None = None, label_selector: str | None = None
     ) -> list[Json]:
         """Return the objects of a kind in one namespace, or in all namespaces (None)."""
-        selection = Selection(namespace=namespace, label_selector=label_selector)
+        selection = ObjectSelector(namespace=namespace, label_selector=label_selector)
         endpoint = self._discovery.find(api_version, kind)
         answer = self._call("GET", endpoint, endpoint.collection(namespace), query=selection.query)
         # The items of a list of a built-in kind have no apiVersion and kind.
@@ -160,7 +160,7 @@ class KubeClient:
 
         With `marks_lists`, also yield SYNCED after each complete list.
         """
-        selection = Selection(namespace=namespace, name=name, label_selector=label_selector)
+        selection = ObjectSelector(namespace=namespace, name=name, label_selector=label_selector)
         for event in self._follow(api_version, kind, selection, timeout_seconds):
             if marks_lists or event != SYNCED:
                 yield event
@@ -185,7 +185,7 @@ class KubeClient:
             return condition(found[0] if found else None)
 
         # A cluster-scoped kind ignores the namespace.
-        selection = Selection(namespace=namespace or "default", name=name)
+        selection = ObjectSelector(namespace=namespace or "default", name=name)
         found = self._wait(api_version, kind, selection, timeout_seconds, holds, what)
         return found[0] if found else None
 
@@ -201,14 +201,14 @@ class KubeClient:
         what: str,
     ) -> _Objects:
         """Return the first set of objects that satisfies `condition`. Raises KubeTimeout like `wait_for`."""
-        selection = Selection(namespace=namespace, label_selector=label_selector)
+        selection = ObjectSelector(namespace=namespace, label_selector=label_selector)
         return self._wait(api_version, kind, selection, timeout_seconds, condition, what)
 
     def _wait(
         self,
         api_version: str,
         kind: str,
-        selection: Selection,
+        selection: ObjectSelector,
         seconds: float,
         condition: Callable[[_Objects], bool],
         what: str,
@@ -223,7 +223,9 @@ class KubeClient:
                 return list(known.values())
         raise KubeTimeout(what, seconds, list(known.values()))
 
-    def _follow(self, api_version: str, kind: str, selection: Selection, seconds: float) -> Iterator[Event]:
+    def _follow(
+        self, api_version: str, kind: str, selection: ObjectSelector, seconds: float
+    ) -> Iterator[Event]:
         endpoint = self._discovery.find(api_version, kind)
         deadline = time.monotonic() + seconds
         return follow(

@@ -32,7 +32,7 @@ class Streams(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class ObjectSelector:
     """Selects objects of a kind by namespace (None: all), name and labels."""
 
     namespace: str | None = None
@@ -78,7 +78,12 @@ def differences(known: Mapping[Key, Json], listed: Mapping[Key, Json]) -> Iterat
 
 
 def follow(
-    streams: Streams, endpoint: Endpoint, selection: Selection, *, deadline: float, cancellation: Cancellation
+    streams: Streams,
+    endpoint: Endpoint,
+    selection: ObjectSelector,
+    *,
+    deadline: float,
+    cancellation: Cancellation,
 ) -> Iterator[Event]:
     """Yield the events of a set of objects until `deadline` (monotonic seconds); SYNCED after each list."""
     path = endpoint.collection(selection.namespace)
@@ -106,7 +111,7 @@ def _listed(endpoint: Endpoint, answer: Json) -> Mapping[Key, Json]:
 def _changes(
     streams: Streams,
     path: str,
-    selection: Selection,
+    selection: ObjectSelector,
     version: str,
     deadline: float,
     cancellation: Cancellation,

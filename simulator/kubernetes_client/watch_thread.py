@@ -7,7 +7,7 @@ from typing import Final
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeCancelled
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, ObjectSelector
 
 BEGUN: Final[Event] = ("BEGUN", {})
 """Precedes the list at the start of each connection."""
@@ -30,12 +30,12 @@ class WatchThread(threading.Thread):
         api_version: str,
         kind: str,
         take: Callable[[Event], None],
-        selection: Selection | None = None,
+        selection: ObjectSelector | None = None,
     ) -> None:
         super().__init__(name=f"watch {kind}", daemon=True)
         self._client = client
         self._kind = (api_version, kind)
-        self._selection = selection or Selection()
+        self._selection = selection or ObjectSelector()
         self._take = take
         self._begun = threading.Event()
 

@@ -14,7 +14,7 @@ from pulumi.runtime.proto import provider_pb2
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.kubernetes_provider.inputs import READ_ONLY_METADATA, fields
 from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, ProviderSettings, annotation
-from holdfast.simulator.pulumi.diff import Change, changes, diff_response
+from holdfast.simulator.pulumi.diff import PropertyChange, changes, diff_response
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value
 
 
@@ -92,9 +92,9 @@ def immutable_paths(obj: Json, settings: ProviderSettings) -> tuple[str, ...]:
     return (*IDENTITY, *_IMMUTABLE.get(f"{group}/{kind}", ()))
 
 
-def replaces(change: Change, immutable: Sequence[str]) -> bool:
+def replaces(change: PropertyChange, immutable: Sequence[str]) -> bool:
     """Whether a change is at, below or above an immutable path."""
-    anywhere = Change(path=_LIST_INDEX.sub("[*]", change.path), kind=change.kind)
+    anywhere = PropertyChange(path=_LIST_INDEX.sub("[*]", change.path), kind=change.kind)
     return anywhere.within(immutable)
 
 

@@ -19,12 +19,12 @@ from holdfast.simulator.kubernetes_provider.operation import (
     RELEASE,
     Naming,
     Operation,
-    Resources,
+    ResourceOperations,
     ResourceState,
     unsupported_settings,
 )
-from holdfast.simulator.pulumi.diff import Change, changes, diff_response
-from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
+from holdfast.simulator.pulumi.diff import PropertyChange, changes, diff_response
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext, read_connection
 from holdfast.simulator.pulumi.plugin import Plugin
 from holdfast.simulator.pulumi.values import Properties, from_struct, has_unknown, reveal
 
@@ -32,7 +32,7 @@ from holdfast.simulator.pulumi.values import Properties, from_struct, has_unknow
 
 
 #: Returns the client error for an unreachable API server, None for a reachable one.
-Reach: TypeAlias = Callable[[Connection], str | None]
+Reach: TypeAlias = Callable[[KubeconfigContext], str | None]
 
 # A change of these settings can select another cluster.
 _CLUSTER_SETTINGS = ("kubeconfig", "context", "cluster")
@@ -41,7 +41,7 @@ _CLUSTER_SETTINGS = ("kubeconfig", "context", "cluster")
 _IDENTIFIER = "clusterIdentifier"
 
 
-def everywhere(_: Connection) -> str | None:
+def everywhere(_: KubeconfigContext) -> str | None:
     """Return None: every cluster is reachable."""
     return None
 
@@ -79,7 +79,7 @@ class Instances(Plugin):
         return diff_response(changes(old, new), replacing=replacing(old, new))
 
 
-def replacing(old: Properties, new: Properties) -> list[Change]:
+def replacing(old: Properties, new: Properties) -> list[PropertyChange]:
     """Return the changes that replace an instance and every resource it created.
 
     A change replaces the instance if it selects another cluster, which address and certificates identify. An unknown
@@ -100,7 +100,7 @@ def _known(properties: Properties) -> Json:
     return {name: reveal(value) for name, value in properties.items() if not has_unknown(value)}
 
 
-# ruff: noqa: ARG002 - the parameters are those of Resources
+# ruff: noqa: ARG002 - the parameters are those of ResourceOperations
 
 
 DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
@@ -122,7 +122,7 @@ class UnreachableResources:
     state.
     """
 
-    resources: Resources
+    resources: ResourceOperations
     reason: str
     configuration: Json
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)

@@ -177,7 +177,7 @@ class ResourceState:
 GONE = ResourceState(outputs={}, inputs={})
 
 
-class Resources(Protocol):
+class ResourceOperations(Protocol):
     """The operations on resources of one sort. Each raises RehearsalError with the fix."""
 
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:

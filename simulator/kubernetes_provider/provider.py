@@ -30,7 +30,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Naming,
     Operation,
     ProviderSettings,
-    Resources,
+    ResourceOperations,
     ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
@@ -193,14 +193,14 @@ class KubernetesProvider(Instances):
         self._session.cancel()
         return empty_pb2.Empty()
 
-    def _resources(self, request: _Request, context: grpc.ServicerContext) -> Resources:
+    def _resources(self, request: _Request, context: grpc.ServicerContext) -> ResourceOperations:
         found = self._known_resources(request.type)
         reason = self.unreachable(context)
         if reason is None:
             return found
         return UnreachableResources(resources=found, reason=reason, configuration=self.configuration(context))
 
-    def _known_resources(self, token: str) -> Resources:
+    def _known_resources(self, token: str) -> ResourceOperations:
         return self._releases if token == RELEASE else self._objects
 
     @contextmanager

@@ -41,7 +41,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     namespace_and_name,
 )
 from holdfast.simulator.kubernetes_provider.waits import namespace_problems
-from holdfast.simulator.pulumi.diff import Change, ChangeKind, changes, diff_response
+from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange, changes, diff_response
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import (
@@ -55,7 +55,7 @@ from holdfast.simulator.pulumi.values import (
     reveal,
 )
 
-# ruff: noqa: ARG002 - Resources defines the parameters
+# ruff: noqa: ARG002 - ResourceOperations defines the parameters
 
 
 _DIGEST = "__chartDigest"
@@ -66,7 +66,7 @@ _IDENTITY = ("name", "namespace")
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Implements `Resources` for releases with a helm program and the charts of a mirror."""
+    """Implements `ResourceOperations` for releases with a helm program and the charts of a mirror."""
 
     helm: Helm
     charts: ChartMirror
@@ -86,7 +86,7 @@ class Releases:
         chart = chart_of(new, self.charts)
         installed = outputs.get(_DIGEST)
         is_edited = chart is not None and installed is not None and chart.digest() != installed
-        edited = [Change(path="chart", kind=ChangeKind.UPDATE)] if is_edited else []
+        edited = [PropertyChange(path="chart", kind=ChangeKind.UPDATE)] if is_edited else []
         found = changes(old, new)
         more = [change for change in edited if change.path not in {each.path for each in found}]
         every = [*found, *more]

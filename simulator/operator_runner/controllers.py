@@ -17,7 +17,7 @@ import yaml
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.operators import OPERATORS
-from holdfast.simulator.control_plane.configuration import Cluster
+from holdfast.simulator.control_plane.configuration import KubeconfigCluster
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner.pod_files import PodFiles
@@ -60,7 +60,7 @@ class Container:
     folder: Path = Path()
     market: str = ""
     kubelets: Path = Path()
-    cluster_at: Callable[[str], Cluster | None] = field(default=lambda _: None)
+    cluster_at: Callable[[str], KubeconfigCluster | None] = field(default=lambda _: None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,14 +272,14 @@ class RunnerContext:
     """
 
     client: KubeClient
-    cluster: Cluster
+    cluster: KubeconfigCluster
     cluster_proxy: str
     folder: Path
     pods: Path
     logs: Path
     kubelets: Path
     market: Callable[[Json], str]
-    cluster_at: Callable[[str], Cluster | None]
+    cluster_at: Callable[[str], KubeconfigCluster | None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.control_plane.configuration import Cluster, read_cluster
+from holdfast.simulator.control_plane.configuration import KubeconfigCluster, read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, ObjectSelector
 from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
 from holdfast.simulator.operator_runner.controllers import (
@@ -49,7 +49,7 @@ class Kubelet:
         layout: RunnerLayout,
         find_program: Callable[[str], Path],
         market: Callable[[Json], str],
-        cluster_at: Callable[[str], Cluster | None] = lambda _: None,
+        cluster_at: Callable[[str], KubeconfigCluster | None] = lambda _: None,
     ) -> None:
         self._layout = layout
         self._find_program = find_program
@@ -73,7 +73,7 @@ class Kubelet:
         dashboards = RayDashboards(self._client)
         self._cluster_proxy = dashboards.address
         proxy = await ConnectProxy(self._route).serve(self._layout.egress_socket)
-        selection = Selection(label_selector=f"{APP} in ({','.join(CONTROLLERS)})")
+        selection = ObjectSelector(label_selector=f"{APP} in ({','.join(CONTROLLERS)})")
         client = self._client.under(cancellation)
         WatchThread(client, "v1", "Pod", on_this_loop(self._on_pod), selection).start()
         announcing = asyncio.create_task(self._announce())

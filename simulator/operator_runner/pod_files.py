@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.control_plane.configuration import Cluster, render_kubeconfig
+from holdfast.simulator.control_plane.configuration import KubeconfigCluster, render_kubeconfig
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.kubernetes_client.watch import Event, Selection
+from holdfast.simulator.kubernetes_client.watch import Event, ObjectSelector
 from holdfast.simulator.kubernetes_client.watch_thread import WatchThread
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError, Volume
 
@@ -84,7 +84,7 @@ class PodFiles:
         """Update a volume from its ConfigMap or Secret; returns whether it changed."""
         return write_volume(self.volumes / volume.name, shown_files(volume, source))
 
-    def write_kubeconfig(self, cluster: Cluster) -> None:
+    def write_kubeconfig(self, cluster: KubeconfigCluster) -> None:
         """Write the kubeconfig that reads `token`."""
         user: Json = {"tokenFile": str(self.token)}
         self._write(self.kubeconfig, render_kubeconfig("hosted", cluster, user))
@@ -198,7 +198,7 @@ class PodSources:
             self._missing[volume.name] = volume
         if volume.kind == "Empty":
             return
-        selection = Selection(namespace=self._namespace, name=volume.source)
+        selection = ObjectSelector(namespace=self._namespace, name=volume.source)
         client = self._client.under(cancellation)
         take = on_this_loop(lambda event: self._show(volume, event))
         WatchThread(client, "v1", volume.kind, take, selection).start()

@@ -18,7 +18,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PropertyChange:
     """A changed property, by path: `tags.team`, `rules[0].port`, `tags["a.b"]`."""
 
     path: str
@@ -34,29 +34,29 @@ class Change:
         return any(_covers(path, self.path) or _covers(self.path, path) for path in paths)
 
 
-def changes(old: Properties, new: Properties) -> list[Change]:
+def changes(old: Properties, new: Properties) -> list[PropertyChange]:
     """Return the changes from old to new inputs; null equals absent, and an unknown value is a change."""
     return list(_of_maps(old, new, ""))
 
 
-def _of_maps(old: Properties, new: Properties, path: str) -> Iterator[Change]:
+def _of_maps(old: Properties, new: Properties, path: str) -> Iterator[PropertyChange]:
     for key in dict.fromkeys((*old, *new)):
         yield from _of_values(strip_secrets(old.get(key)), strip_secrets(new.get(key)), _join(path, key))
 
 
-def _of_values(old: Value, new: Value, path: str) -> Iterator[Change]:
+def _of_values(old: Value, new: Value, path: str) -> Iterator[PropertyChange]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         yield from _of_maps(old, new, path)
     elif _is_list(old) and _is_list(new):
         yield from _of_lists(old, new, path)
     elif old is None or new is None:
         if old is not new:
-            yield Change(path=path, kind=ChangeKind.ADD if old is None else ChangeKind.DELETE)
+            yield PropertyChange(path=path, kind=ChangeKind.ADD if old is None else ChangeKind.DELETE)
     elif isinstance(new, Unknown) or old != new:
-        yield Change(path=path, kind=ChangeKind.UPDATE)
+        yield PropertyChange(path=path, kind=ChangeKind.UPDATE)
 
 
-def _of_lists(old: Value, new: Value, path: str) -> Iterator[Change]:
+def _of_lists(old: Value, new: Value, path: str) -> Iterator[PropertyChange]:
     before = old if isinstance(old, Sequence) else ()
     after = new if isinstance(new, Sequence) else ()
     for at in range(max(len(before), len(after))):
@@ -94,7 +94,10 @@ _REPLACING = {
 
 
 def diff_response(
-    found: Sequence[Change], *, replacing: Collection[Change] = (), deletes_first: bool = False
+    found: Sequence[PropertyChange],
+    *,
+    replacing: Collection[PropertyChange] = (),
+    deletes_first: bool = False,
 ) -> provider_pb2.DiffResponse:
     """Return changes as the engine's message; `replacing` are those that replace the resource."""
     detailed = {

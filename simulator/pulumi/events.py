@@ -17,7 +17,7 @@ UNCHANGING = frozenset({"same", "read", "refresh"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class PolicyVerdict:
     """A policy violation.
 
     `level` is `mandatory` (it stops the run) or `advisory`; `urn` is the resource, empty for a policy on the
@@ -62,7 +62,7 @@ class CommandOutcome:
     stack: str
     changes: Mapping[str, int]
     packs: Mapping[str, str]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[PolicyVerdict, ...]
     outputs: Json
     problems: tuple[str, ...]
     seconds: float
@@ -132,7 +132,7 @@ _NO_CAUSES = frozenset({"preview failed", "update failed"})
 _STACK_TYPE = "pulumi:pulumi:Stack"
 
 
-class EventRecorder:
+class EngineEventRecorder:
     """Collects the events of a run, on the thread that streams them."""
 
     def __init__(self) -> None:
@@ -162,12 +162,12 @@ class EventRecorder:
         )
 
 
-def verdicts(events: Iterable[EngineEvent]) -> tuple[Verdict, ...]:
+def verdicts(events: Iterable[EngineEvent]) -> tuple[PolicyVerdict, ...]:
     """Return the policy violations, each once, in order."""
     found = (event.policy_event for event in events)
     return tuple(
         dict.fromkeys(
-            Verdict(
+            PolicyVerdict(
                 policy=policy.policy_name,
                 level="mandatory" if policy.enforcement_level == "mandatory" else "advisory",
                 urn=policy.resource_urn or "",

@@ -10,7 +10,7 @@ from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connection:
+class KubeconfigContext:
     """The current context of a kubeconfig.
 
     `cluster` is the cluster entry; `command` and `arguments` are the user's `exec` command, "" for none.
@@ -35,7 +35,7 @@ class Connection:
         return None
 
 
-def read_connection(configuration: Json) -> Connection | None:
+def read_connection(configuration: Json) -> KubeconfigContext | None:
     """Return the connection of a provider's `kubeconfig`, `context` and `cluster`; None without a cluster.
 
     A kubeconfig is a path, YAML text, or a mapping.
@@ -48,7 +48,7 @@ def read_connection(configuration: Json) -> Connection | None:
     if not cluster:
         return None
     command = mapping(_entry(document, "users", context.get("user"), "user").get("exec"))
-    return Connection(
+    return KubeconfigContext(
         cluster=cluster,
         command=Path(str(command.get("command", ""))).name,
         arguments=tuple(str(each) for each in sequence(command.get("args"))),

@@ -18,7 +18,7 @@ from holdfast.simulator.pulumi.checkpoint import (
     read_checkpoint,
 )
 from holdfast.simulator.pulumi.display import Audience, Display, OnLine, ProgressReporter
-from holdfast.simulator.pulumi.events import CommandOutcome, EventRecorder, failure
+from holdfast.simulator.pulumi.events import CommandOutcome, EngineEventRecorder, failure
 from holdfast.simulator.pulumi.process import (
     EngineCommand,
     EngineProcess,
@@ -177,7 +177,7 @@ class Rehearsal:
         return read_checkpoint(self._folder.checkpoint(self._subject.name, self._stack.name))
 
     def _run(self, command: str, call: Callable[[_Listeners], object], *flags: str) -> CommandOutcome:
-        recorder, said, began = EventRecorder(), list[str](), time.monotonic()
+        recorder, said, began = EngineEventRecorder(), list[str](), time.monotonic()
         display = Display(self._audience.show)
 
         def outcome() -> CommandOutcome:

@@ -15,7 +15,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.aws.cluster import CLUSTER
 from holdfast.simulator.clouds.state import CloudState, Inventory
 from holdfast.simulator.control_plane.configuration import (
-    Cluster,
+    KubeconfigCluster,
     Layout,
     authentication_configuration,
     read_cluster,
@@ -37,7 +37,7 @@ TRUST: Final = "aws:eks/identityProviderConfig:IdentityProviderConfig"
 class ClusterHere:
     """A cluster with its real control plane; `issuer` is that of its tokens on this machine."""
 
-    cluster: Cluster
+    cluster: KubeconfigCluster
     issuer: str
 
 
@@ -47,7 +47,7 @@ class ClustersHere:
 
     workspace: Workspace
 
-    def at(self, server: str) -> Cluster | None:
+    def at(self, server: str) -> KubeconfigCluster | None:
         """Return the cluster whose cloud says that its API server has this address; None if it does not run here."""
         found = self._first(lambda outputs: outputs.get("endpoint") == server)
         return None if found is None else found.cluster

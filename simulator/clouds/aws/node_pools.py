@@ -19,7 +19,7 @@ from holdfast.simulator.clouds.aws.cluster import (
 )
 from holdfast.simulator.clouds.aws.names import region
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
-from holdfast.simulator.clouds.machines import Group, SimulatedMachine
+from holdfast.simulator.clouds.machines import MachineGroup, SimulatedMachine
 
 # Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
@@ -107,7 +107,7 @@ _EFFECTS: Final[Mapping[str, str]] = {
 }
 
 
-def machines_of(group: Group) -> Sequence[SimulatedMachine]:
+def machines_of(group: MachineGroup) -> Sequence[SimulatedMachine]:
     """Return the machines of a node group: its desired size, round robin over its subnets."""
     inputs = group.target.inputs
     wanted = mapping(inputs.get("scalingConfig")).get("desiredSize", 0)
@@ -115,7 +115,7 @@ def machines_of(group: Group) -> Sequence[SimulatedMachine]:
     return [_machine(group, index) for index in range(count)]
 
 
-def _machine(group: Group, index: int) -> SimulatedMachine:
+def _machine(group: MachineGroup, index: int) -> SimulatedMachine:
     inputs = group.target.inputs
     where = region(inputs, {"region": _region_of_arn(group)})
     zone = _zone(group, index, where)
@@ -142,11 +142,11 @@ def _machine(group: Group, index: int) -> SimulatedMachine:
     )
 
 
-def _name(group: Group) -> str:
+def _name(group: MachineGroup) -> str:
     return str(group.target.outputs.get("nodeGroupName") or group.target.id.rpartition(":")[2])
 
 
-def _zone(group: Group, index: int, where: str) -> str:
+def _zone(group: MachineGroup, index: int, where: str) -> str:
     subnets = sequence(group.target.inputs.get("subnetIds"))
     if subnets:
         found = group.inventory.find(_SUBNET, str(subnets[index % len(subnets)]))
@@ -156,7 +156,7 @@ def _zone(group: Group, index: int, where: str) -> str:
     return f"{where}{_ZONES[index % len(_ZONES)]}"
 
 
-def _region_of_arn(group: Group) -> JsonValue:
+def _region_of_arn(group: MachineGroup) -> JsonValue:
     """The region in the ARN, because the state does not contain the provider's configuration."""
     parts = str(group.target.outputs.get("arn", "")).split(":")
     return parts[3] if len(parts) > 3 else None

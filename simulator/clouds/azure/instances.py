@@ -6,7 +6,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, NodePool, pool_of, template_of
-from holdfast.simulator.clouds.machines import Group, Register, SimulatedMachine, key_of
+from holdfast.simulator.clouds.machines import MachineGroup, Register, SimulatedMachine, key_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -35,13 +35,13 @@ REGISTER: Final = Register(
 )
 
 
-def machines_of(group: Group) -> Sequence[SimulatedMachine]:
+def machines_of(group: MachineGroup) -> Sequence[SimulatedMachine]:
     """Return the machines of a node pool; none where its cluster does not exist."""
     pool = pool_of(group.target, group.inventory)
     return [] if pool is None else _machines(pool, group.inventory)
 
 
-def system_machines_of(group: Group) -> Sequence[SimulatedMachine]:
+def system_machines_of(group: MachineGroup) -> Sequence[SimulatedMachine]:
     """Return the machines of a cluster's own (system) pools."""
     cluster = group.target
     return [

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.simulator.clouds.gcp.nodes import cluster_name, pool_name, template_of
-from holdfast.simulator.clouds.machines import Group, Register, SimulatedMachine, State, key_of
+from holdfast.simulator.clouds.machines import MachineGroup, MachineState, Register, SimulatedMachine, key_of
 from holdfast.simulator.clouds.state import CloudObject
 
 # A node name has at most 63 characters.
@@ -32,11 +32,11 @@ REGISTER: Final = Register(
 )
 
 
-def machines_of(group: Group) -> Sequence[SimulatedMachine]:
+def machines_of(group: MachineGroup) -> Sequence[SimulatedMachine]:
     """Return the running machines of a node pool."""
     template = template_of(group.target, group.inventory)
     return [
         template.machine(one.name, one.zone)
         for one in REGISTER.instances_of(group.target, template, group.inventory)
-        if one.state is State.RUNNING
+        if one.state is MachineState.RUNNING
     ]

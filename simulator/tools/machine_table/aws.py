@@ -42,7 +42,7 @@ _REGION: Final = re.compile(r'^\t"(?P<region>[a-z0-9-]+)": \{(?P<body>.*?)^\t\},
 _PRICE: Final = re.compile(r'"(?P<name>[a-z0-9-]+\.[a-z0-9-]+)": (?P<price>[0-9.]+)')
 
 
-def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
+def read_sources(project_root: Path) -> tuple[Sequence[Json], AwsMarket]:
     """Return the instance types and where they are offered.
 
     Downloads the wheel of moto and the pinned module of Karpenter. Raises RehearsalError if a download
@@ -57,7 +57,9 @@ def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
     priced = _priced(project_root)
     # moto has no data of China and GovCloud, which need separate accounts: a type with a price is offered there.
     elsewhere = {region: frozenset(prices) for region, prices in priced.items() if region not in types}
-    return list(described.values()), Market(types={**types, **elsewhere}, zones=zones, prices=priced[PRICED])
+    return list(described.values()), AwsMarket(
+        types={**types, **elsewhere}, zones=zones, prices=priced[PRICED]
+    )
 
 
 def prices(source: str) -> Mapping[str, Mapping[str, float]]:
@@ -118,7 +120,7 @@ _FOREIGN_FAMILIES: Final = ("inf", "trn")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Market:
+class AwsMarket:
     """Offerings: instance types and zones by region, and hourly on-demand prices in USD by type."""
 
     types: Mapping[str, frozenset[str]]
@@ -126,7 +128,7 @@ class Market:
     prices: Mapping[str, float]
 
 
-def machine_table(described: Sequence[Json], market: Market) -> str:
+def machine_table(described: Sequence[Json], market: AwsMarket) -> str:
     """Return the text of the table: one line for each machine that can be a node.
 
     `described` are the instance types of EC2 (DescribeInstanceTypes). One letter stands for a region.
@@ -141,7 +143,7 @@ def machine_table(described: Sequence[Json], market: Market) -> str:
     return render(COLUMNS, letters, zones, (_row(machine, market, letters) for machine in usable))
 
 
-def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> list[JsonValue]:
+def _row(machine: Json, market: AwsMarket, letters: Mapping[str, str]) -> list[JsonValue]:
     name = _name(machine)
     gpu = _gpu(machine)
     return [

@@ -63,7 +63,7 @@ _ACCELERATED: Final[Mapping[str, tuple[int, int, int, str]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class VmSize:
     """The resources of a VM size; memory in MiB."""
 
     arch: Architecture
@@ -73,11 +73,11 @@ class Shape:
     accelerator: str | None = None
 
 
-def shape_of(name: str) -> Shape | None:
+def size_of(name: str) -> VmSize | None:
     """Return the resources of a VM size by its name; None for a size that cannot be a node."""
     if name in _ACCELERATED:
         vcpus, gib, gpus, accelerator = _ACCELERATED[name]
-        return Shape(
+        return VmSize(
             arch="amd64", vcpus=vcpus, memory_mib=gib * _MIB_IN_GIB, gpus=gpus, accelerator=accelerator
         )
     found = _NAME.fullmatch(name)
@@ -88,7 +88,7 @@ def shape_of(name: str) -> Shape | None:
     if vcpus < _FEWEST_VCPUS or (found["family"] == "E" and vcpus > most):
         return None
     gib = _gib_per_vcpu(found["family"], found["adds"], int(found["version"]))
-    return Shape(arch="arm64" if on_arm else "amd64", vcpus=vcpus, memory_mib=vcpus * gib * _MIB_IN_GIB)
+    return VmSize(arch="arm64" if on_arm else "amd64", vcpus=vcpus, memory_mib=vcpus * gib * _MIB_IN_GIB)
 
 
 def _gib_per_vcpu(family: str, adds: str, version: int) -> int:
@@ -167,25 +167,25 @@ def azure_machine_table(market: AzureMarket) -> str:
     """
     letters = letters_of(market.prices, ascii_letters + digits)
     sold = sorted({name for prices in market.prices.values() for name in prices})
-    shapes = {name: shape for name in sold if (shape := shape_of(name)) and _has_drivers(name, shape, market)}
+    sizes = {name: size for name in sold if (size := size_of(name)) and _has_drivers(name, size, market)}
     zones = {region: market.zones.get(region, "") for region in letters.values()}
-    rows = (_row(name, shape, market, letters) for name, shape in shapes.items())
+    rows = (_row(name, size, market, letters) for name, size in sizes.items())
     return render(COLUMNS, letters, zones, rows)
 
 
-def _row(name: str, shape: Shape, market: AzureMarket, letters: Mapping[str, str]) -> list[JsonValue]:
+def _row(name: str, size: VmSize, market: AzureMarket, letters: Mapping[str, str]) -> list[JsonValue]:
     prices = {region: known[name] for region, known in market.prices.items() if name in known}
     return [
         name,
-        shape.arch,
-        shape.vcpus,
-        shape.memory_mib,
-        shape.gpus,
-        shape.accelerator,
+        size.arch,
+        size.vcpus,
+        size.memory_mib,
+        size.gpus,
+        size.accelerator,
         prices.get(PRICED, min(prices.values())),
         "".join(letter for letter, region in letters.items() if region in prices),
     ]
 
 
-def _has_drivers(name: str, shape: Shape, market: AzureMarket) -> bool:
-    return not shape.gpus or name.lower() in market.drivers
+def _has_drivers(name: str, size: VmSize, market: AzureMarket) -> bool:
+    return not size.gpus or name.lower() in market.drivers

@@ -43,7 +43,7 @@ from holdfast.fallback.api.objects import annotations_of, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
 from holdfast.scheduling.ladder import Ladder, Tier
-from holdfast.simulator.control_plane.configuration import Cluster, read_cluster, render_kubeconfig
+from holdfast.simulator.control_plane.configuration import KubeconfigCluster, read_cluster, render_kubeconfig
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import is_refused, wait_until_enforced
@@ -78,7 +78,7 @@ class Clusters:
 
     home: KubeClient
     there: KubeClient
-    address: Cluster
+    address: KubeconfigCluster
     folder: Path
     services: TokenServices
 
@@ -156,7 +156,7 @@ def _prepare_home(client: KubeClient) -> None:
     _apply(client, {"apiVersion": _RBAC, "kind": "ClusterRoleBinding", **binding})
 
 
-def _authentication(home: Cluster) -> Json:
+def _authentication(home: KubeconfigCluster) -> Json:
     """What the component asks EKS for, as Kubernetes' own configuration."""
 
     def build() -> None:

@@ -16,7 +16,7 @@ from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, Selection
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, ObjectSelector
 from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
 
 
@@ -120,7 +120,7 @@ class NodeRecorder:
                 "v1",
                 kind,
                 lambda event, kind=kind: self._take(kind, event),
-                Selection(namespace=namespace),
+                ObjectSelector(namespace=namespace),
             )
             for kind, namespace in (("Pod", RESERVATION_NAMESPACE), ("Node", None))
         ]

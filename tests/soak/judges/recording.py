@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, SdkClass, argument_properties
+from holdfast.simulator.clouds.sdk import Property, PropertyType, SdkClass, ValueKind, argument_properties
 from tests.soak.judges.api_models import Botocore, Discovery, Field, Model, Shape
 from tests.soak.judges.azure_models import AzurePackage, api_version
 from tests.soak.judges.requests import PROVIDER_ONLY, REQUESTS, Request
@@ -20,13 +20,13 @@ from tests.support.published import FOLDER
 Fields: TypeAlias = dict[str, Field]
 
 _KINDS: Final = {
-    Kind.STRING: "string",
-    Kind.NUMBER: "number",
-    Kind.BOOL: "bool",
-    Kind.LIST: "list",
-    Kind.MAP: "map",
-    Kind.OBJECT: "map",
-    Kind.ANY: "any",
+    ValueKind.STRING: "string",
+    ValueKind.NUMBER: "number",
+    ValueKind.BOOL: "bool",
+    ValueKind.LIST: "list",
+    ValueKind.MAP: "map",
+    ValueKind.OBJECT: "map",
+    ValueKind.ANY: "any",
 }
 #: What the provider fills in where a program does not: names.
 _FILLED_IN: Final = frozenset({"name", "namePrefix", "bucket", "nodeGroupName", "description", "location"})
@@ -70,19 +70,19 @@ class _Recorder:
     def _value(self, shape: Shape, types: tuple[PropertyType, ...], path: str) -> Field:
         kinds = {each.kind for each in types}
         # An IAM document is a text, or an object that the SDK turns into one.
-        kind = Kind.STRING if Kind.STRING in kinds else next(iter(kinds), Kind.ANY)
-        cls = _shape_of(types) if kind is Kind.OBJECT else None
+        kind = ValueKind.STRING if ValueKind.STRING in kinds else next(iter(kinds), ValueKind.ANY)
+        cls = _shape_of(types) if kind is ValueKind.OBJECT else None
         if cls is not None:
             key = f"{self._request.token}/{cls.name.removesuffix('Args')}"
             if key not in self._shapes:
                 self._shapes[key] = {}
                 self._shapes[key] |= self.fields(argument_properties(cls), [shape], f"{path}.")
             return {"kind": "object", "shape": key}
-        if kind is Kind.LIST:
+        if kind is ValueKind.LIST:
             return {"kind": "list", "item": self._value(shape, _items_of(types), path)}
-        if kind in (Kind.MAP, Kind.ANY):
+        if kind in (ValueKind.MAP, ValueKind.ANY):
             return {"kind": _KINDS[kind]}
-        return {"kind": _KINDS[kind], **(self._model.rules(shape) if kind is not Kind.BOOL else {})}
+        return {"kind": _KINDS[kind], **(self._model.rules(shape) if kind is not ValueKind.BOOL else {})}
 
 
 def record(cloud: str, folder: Path, source: str) -> None:
@@ -129,12 +129,12 @@ _botocore, _discovery, _azure_package = cache(Botocore), cache(Discovery), cache
 
 def _items_of(types: tuple[PropertyType, ...]) -> tuple[PropertyType, ...]:
     """Return the types of the items of a list or map."""
-    return next((one.item for one in types if one.kind in (Kind.LIST, Kind.MAP)), ())
+    return next((one.item for one in types if one.kind in (ValueKind.LIST, ValueKind.MAP)), ())
 
 
 def _shape_of(types: tuple[PropertyType, ...]) -> SdkClass | None:
     """Return the class of an object."""
-    return next((one.shape for one in types if one.kind is Kind.OBJECT), None)
+    return next((one.shape for one in types if one.kind is ValueKind.OBJECT), None)
 
 
 def _write(file: Path, source: str, parts: Mapping[str, Mapping[str, object]]) -> None:

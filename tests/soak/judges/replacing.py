@@ -12,9 +12,9 @@ from typing import Final
 
 from holdfast.simulator.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
+from holdfast.simulator.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.diff import Change, ChangeKind
+from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange
 
 _IAM_MEMBER: Final = "google-beta/tpgiamresource/resource_iam_member.go:IamMemberBaseSchema"
 #: Token → the files, each with the declaration of the schema if that is not the resource itself.
@@ -223,9 +223,9 @@ def _wired(path: Sequence[str], inputs: Mapping[str, Property]) -> str | None:
 
 def _members(types: Sequence[PropertyType]) -> Mapping[str, Property]:
     for one in types:
-        if one.kind is Kind.OBJECT and one.shape is not None:
+        if one.kind is ValueKind.OBJECT and one.shape is not None:
             return argument_properties(one.shape)
-        if one.kind in (Kind.LIST, Kind.MAP) and (inner := _members(one.item)):
+        if one.kind in (ValueKind.LIST, ValueKind.MAP) and (inner := _members(one.item)):
             return inner
     return {}
 
@@ -252,7 +252,7 @@ def differences(registered: Mapping[str, Collection[str]], checkout: Path) -> li
     for token, fields in registered.items():
         simulated, marked = simulated_replacing(token), replacing("gcp", token, checkout)
         for path in sorted({*simulated, *fields}):
-            change = Change(path=path, kind=ChangeKind.UPDATE)
+            change = PropertyChange(path=path, kind=ChangeKind.UPDATE)
             if change.within(simulated) != change.within(marked):
                 where = "the simulator" if change.within(simulated) else "the provider"
                 found.append(f"{token} {path}: only {where} replaces the resource")

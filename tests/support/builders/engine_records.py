@@ -9,7 +9,7 @@ from typing import Any
 from pulumi.automation.events import EngineEvent
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.pulumi import CommandOutcome, Verdict
+from holdfast.simulator.pulumi import CommandOutcome, PolicyVerdict
 from holdfast.simulator.pulumi.checkpoint import Checkpoint
 
 _PROVIDER = "urn:pulumi:dev::holdfast::pulumi:providers:aws::default::00000000"
@@ -104,11 +104,11 @@ def an_outcome(**overrides: Any) -> CommandOutcome:
     return CommandOutcome(**{**fields, **overrides})
 
 
-def a_verdict(**overrides: str) -> Verdict:
+def a_verdict(**overrides: str) -> PolicyVerdict:
     fields = {
         "policy": "training-ladder-ends-on-demand",
         "level": "mandatory",
         "urn": urn("ladder"),
         "message": "the ladder ends on spot",
     }
-    return Verdict(**{**fields, **overrides})
+    return PolicyVerdict(**{**fields, **overrides})

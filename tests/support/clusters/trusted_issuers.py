@@ -15,7 +15,7 @@ from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.control_plane.configuration import Cluster
+    from holdfast.simulator.control_plane.configuration import KubeconfigCluster
 
 _PROJECT: Final = "ml-dev"
 _NUMBER: Final = "123456789012"
@@ -34,7 +34,7 @@ def _build_aks(issuer: str) -> None:
     aks.TrustedIssuer("issuer", args)
 
 
-def services_for(home: Cluster, issuer: str) -> TokenServices:
+def services_for(home: KubeconfigCluster, issuer: str) -> TokenServices:
     """Return the services as the components ask Google Cloud and Azure for them; `issuer` is that of the tokens of `home`."""
     google, azure = record(lambda: _build_gke(issuer)), record(lambda: _build_aks(issuer))
     provider = google.one(":WorkloadIdentityPoolProvider")

@@ -20,7 +20,7 @@ from holdfast.policies.rules.verdicts import Word, verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, argument_properties
+from holdfast.simulator.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
 from tests.support.builders.policy_programs import STACKS, recorded
 from tests.support.builders.program_jobs import RAY_JOB, TIERS, cpu_pool, declared, job_program, requesting
 from tests.support.builders.stack_resources import ladder, resource
@@ -60,9 +60,9 @@ def of_sdk(properties: Mapping[str, Property], above: frozenset[object] = frozen
 
 def _below(types: tuple[PropertyType, ...], above: frozenset[object]) -> Tree:
     for each in types:
-        if each.kind is Kind.LIST:
+        if each.kind is ValueKind.LIST:
             return _below(each.item, above)
-        if each.kind is Kind.OBJECT and each.shape is not None and each.shape not in above:
+        if each.kind is ValueKind.OBJECT and each.shape is not None and each.shape not in above:
             return of_sdk(argument_properties(each.shape), above | {each.shape})
     return {}
 

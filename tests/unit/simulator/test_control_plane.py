@@ -17,8 +17,8 @@ from holdfast.simulator.control_plane.configuration import (
     LONGEST_SOCKET_PATH,
     PORT_OPTIONS,
     TOOLS,
-    Cluster,
     ControlPlaneFiles,
+    KubeconfigCluster,
     Layout,
     Ports,
     administrator,
@@ -159,7 +159,7 @@ def test_only_the_kubeconfig_of_a_control_plane_is_read_back(tmp_path: Path) -> 
             path.write_text(text)
         with pytest.raises(RehearsalError, match="is not the kubeconfig of a local control plane"):
             read_cluster(path)
-    cluster = Cluster(server="https://127.0.0.1:6443", authority=b"PEM")
+    cluster = KubeconfigCluster(server="https://127.0.0.1:6443", authority=b"PEM")
     path.write_text(render_kubeconfig("local", cluster, administrator(b"cert", b"key")))
     assert read_cluster(path) == cluster, "the kubeconfig of an operator is made from it"
 

@@ -24,7 +24,7 @@ from holdfast.simulator.kubernetes_client.watch import (
     SYNCED,
     Event,
     Key,
-    Selection,
+    ObjectSelector,
     differences,
     follow,
     key_of,
@@ -162,7 +162,9 @@ class ScriptedServer:
 
 def followed(server: ScriptedServer, *, count: int) -> list[Event]:
     deadline = time.monotonic() + 60
-    events = follow(server, PODS, Selection(namespace="a"), deadline=deadline, cancellation=Cancellation())
+    events = follow(
+        server, PODS, ObjectSelector(namespace="a"), deadline=deadline, cancellation=Cancellation()
+    )
     return [next(events) for _ in range(count)]
 
 

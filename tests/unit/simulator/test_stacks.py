@@ -15,7 +15,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.cluster import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.configuration import (
-    Cluster,
+    KubeconfigCluster,
     authentication_configuration,
     render_kubeconfig,
 )
@@ -65,7 +65,7 @@ def test_an_eks_cluster_trusts_the_issuers_of_clusters_on_this_machine_that_its_
     workspace = Workspace(project_root=tmp_path)
     server, issuer = "https://home.eks.amazonaws.com", "https://oidc.eks.us-west-2.amazonaws.com/id/HOME"
     workspace.stack_dir("home").mkdir(parents=True)
-    here = Cluster(server="https://127.0.0.1:1", authority=b"PEM")
+    here = KubeconfigCluster(server="https://127.0.0.1:1", authority=b"PEM")
     workspace.kubeconfig("home").write_text(render_kubeconfig("home", here, {}))
     states = {
         name: CloudState(tmp_path / f".rehearsal/{name}/engine/clouds/aws.json") for name in ("home", "there")

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.simulator.clouds.catalogue import recorded_replacing
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.diff import Change, ChangeKind
+from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange
 from tests.soak.judges.replacing import SOURCES, differences, replacing, simulated_replacing
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -151,5 +151,5 @@ def test_a_field_that_only_one_side_replaces_is_a_difference(tmp_path: Path) -> 
     ],
 )
 def test_the_simulator_replaces_what_the_provider_replaces(token: str, field: str, replaces: bool) -> None:
-    change = Change(path=field, kind=ChangeKind.UPDATE)
+    change = PropertyChange(path=field, kind=ChangeKind.UPDATE)
     assert change.within(simulated_replacing(token)) is replaces, "a rehearsal shows what `up` does"

@@ -4,7 +4,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.api_server import CALLER, private_endpoints, refuse_connection
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.pulumi.kubeconfig import Connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
 
 _SERVER = "https://ABC.gr7.eu-west-1.eks.amazonaws.com"
 _ADMIN = "arn:aws:iam::123456789012:role/platform"
@@ -25,7 +25,7 @@ def _admission(principal: str) -> list[CloudObject]:
 def _refusal(
     *objects: CloudObject, server: str = _SERVER, arguments: tuple[str, ...] = ("--cluster-name", "prod")
 ) -> str | None:
-    connection = Connection(
+    connection = KubeconfigContext(
         cluster={"server": server}, command="aws", arguments=("eks", "get-token", *arguments)
     )
     return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))

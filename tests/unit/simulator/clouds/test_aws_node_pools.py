@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
 from holdfast.simulator.clouds.aws.node_pools import machines_of
-from holdfast.simulator.clouds.machines import Group, SimulatedMachine
+from holdfast.simulator.clouds.machines import MachineGroup, SimulatedMachine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
@@ -118,7 +118,7 @@ def _machines(digest: str = "d", **inputs: JsonValue) -> list[SimulatedMachine]:
     group = CloudObject(
         type=NODE_GROUP, id="prod:system", urn="u", inputs=asked, computed={"arn": arn}, digest=digest
     )
-    return list(machines_of(Group(target=group, inventory=Inventory(_SUBNETS, {}))))
+    return list(machines_of(MachineGroup(target=group, inventory=Inventory(_SUBNETS, {}))))
 
 
 @given(count=st.integers(min_value=0, max_value=12))

@@ -7,7 +7,7 @@ from holdfast.simulator.clouds.azure.api_server import authority_of, refuse_conn
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.pulumi.kubeconfig import Connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
 from tests.support.clusters.azure_console import CLUSTER, CLUSTER_ADMIN, CLUSTER_TYPE, GRANT_TYPE, ROLES
 
 _PUBLIC = "train-0a1b.hcp.westeurope.azmk8s.io"
@@ -33,7 +33,7 @@ def role(scope: str = CLUSTER, principal: str = CALLER) -> CloudObject:
 
 def told(*objects: CloudObject, host: str = _PUBLIC, authority: str | None = None) -> str | None:
     known = authority_of(cluster()) if authority is None else authority
-    connection = Connection(
+    connection = KubeconfigContext(
         cluster={"server": f"https://{host}:443", "certificate-authority-data": known}, command="kubelogin"
     )
     return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))

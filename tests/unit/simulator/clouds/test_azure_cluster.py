@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.instances import system_machines_of
-from holdfast.simulator.clouds.machines import Group
+from holdfast.simulator.clouds.machines import MachineGroup
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 from tests.support.clusters.azure_console import (
@@ -187,7 +187,7 @@ def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConso
     console.engine(CLUSTER_TYPE).create({**prerequisites, "agentPoolProfiles": [system]})
     inventory = CloudState(state_file).read()
     (cluster,) = inventory.of_type(CLUSTER_TYPE)
-    nodes = system_machines_of(Group(target=cluster, inventory=inventory))
+    nodes = system_machines_of(MachineGroup(target=cluster, inventory=inventory))
     zones = [node.labels["topology.kubernetes.io/zone"].removeprefix(f"{LOCATION}-") for node in nodes]
     assert zones == ["1", "2", "1"], "over the zones in turn"
     assert len({node.name for node in nodes}) == 3, "each is a node"

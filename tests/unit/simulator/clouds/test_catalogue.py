@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.catalogue import Call, Catalogue, Deletion, ResourceRequest, Rules
-from holdfast.simulator.clouds.cloud import Cloud, ResourceReference
+from holdfast.simulator.clouds.cloud import ResourceReference, SimulatedCloud
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.errors import RehearsalError
@@ -22,9 +22,9 @@ _INPUTS: Mapping[str, JsonValue] = {
 }
 
 
-def _cloud(folder: Path, rules: Rules | None = None, catalogue: Catalogue | None = None) -> Cloud:
+def _cloud(folder: Path, rules: Rules | None = None, catalogue: Catalogue | None = None) -> SimulatedCloud:
     known = replace(catalogue or Catalogue(), resources={_POOL: rules or Rules()})
-    return Cloud(Schema.for_package("gcp"), known, CloudState(folder / "gcp.json"))
+    return SimulatedCloud(Schema.for_package("gcp"), known, CloudState(folder / "gcp.json"))
 
 
 def _reference(name: str = "pool") -> ResourceReference:

@@ -6,7 +6,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.pulumi.kubeconfig import Connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
 
 _NAME = "gke-0123.europe-west4.gke.goog"
 _PUBLIC, _PRIVATE = "203.0.113.9", "172.16.0.2"
@@ -33,7 +33,7 @@ def _gcp_cluster(*, answers: bool = False, private: bool = False) -> CloudObject
 
 def _gcp_refusal(*objects: CloudObject, host: str, authority: str | None = None) -> str | None:
     told: Json = {"certificate-authority-data": authority} if authority else {}
-    connection = Connection(
+    connection = KubeconfigContext(
         cluster={"server": f"https://{host}", **told}, command="gke-gcloud-auth-plugin", arguments=()
     )
     return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))

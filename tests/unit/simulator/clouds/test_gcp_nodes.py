@@ -10,7 +10,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.gcp.instances import REGISTER, machines_of
 from holdfast.simulator.clouds.gcp.nodes import allocatable, template_of
-from holdfast.simulator.clouds.machines import Group, NodeTemplate, State
+from holdfast.simulator.clouds.machines import MachineGroup, MachineState, NodeTemplate
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.builders.autoscaling_objects import cluster, node_pool
 
@@ -122,7 +122,7 @@ FIXED = node_pool(autoscaling=None, nodeCount=2)
 
 
 def _names(pool: CloudObject, inventory: Inventory) -> list[str]:
-    return [machine.name for machine in machines_of(Group(target=pool, inventory=inventory))]
+    return [machine.name for machine in machines_of(MachineGroup(target=pool, inventory=inventory))]
 
 
 @given(first=st.integers(0, 40), more=st.integers(0, 40))
@@ -153,7 +153,7 @@ def test_a_machine_is_no_node_while_it_is_taken_or_after_it_is_dropped() -> None
     inventory = Inventory([pool], {})
     template = template_of(pool, inventory)
     bought = REGISTER.new_instance(pool, template, "europe-west4-a", inventory)
-    REGISTER.record(pool, replace(bought, state=State.TERMINATED), inventory)
+    REGISTER.record(pool, replace(bought, state=MachineState.TERMINATED), inventory)
     assert bought.name not in _names(pool, inventory), "a machine that is off is a node"
     assert bought.name in {one.name for one in REGISTER.instances_of(pool, template, inventory)}, (
         "its group forgets it"

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.clouds.catalogue import Catalogue
-from holdfast.simulator.clouds.machines import Group, MachineSource, SimulatedMachine
+from holdfast.simulator.clouds.machines import MachineGroup, MachineSource, SimulatedMachine
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
@@ -18,7 +18,7 @@ _GROUP = "aws:ec2/vpc:Vpc"
 _OTHER = "aws:sqs/queue:Queue"
 
 
-def _one_machine(group: Group) -> Sequence[SimulatedMachine]:
+def _one_machine(group: MachineGroup) -> Sequence[SimulatedMachine]:
     tags = group.target.inputs.get("tags")
     return [SimulatedMachine(name=f"of-{group.target.id}-{tags}", provider_id="", labels={}, capacity={})]
 

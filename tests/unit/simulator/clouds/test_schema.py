@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from holdfast.simulator.clouds.schema import Schema, UnknownTypeError, violations
-from holdfast.simulator.clouds.sdk import Kind
+from holdfast.simulator.clouds.sdk import ValueKind
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
@@ -47,22 +47,22 @@ def test_what_is_required_is_read_from_every_clouds_sdk(token: str, required: se
 
 def test_an_output_class_gives_its_type_and_whether_it_is_always_set() -> None:
     outputs = Schema.for_package("aws").resource(_CLUSTER).outputs
-    assert outputs["certificateAuthority"].kinds == {Kind.OBJECT}, "a nested output lost its shape"
-    assert outputs["deletionProtection"].kinds == {Kind.BOOL}, "a boolean output lost its type"
+    assert outputs["certificateAuthority"].kinds == {ValueKind.OBJECT}, "a nested output lost its shape"
+    assert outputs["deletionProtection"].kinds == {ValueKind.BOOL}, "a boolean output lost its type"
     assert (outputs["arn"].required, outputs["outpostConfig"].required) == (True, False), "one is optional"
 
 
 @pytest.mark.parametrize(
     ("token", "name", "kind"),
     [
-        (_CLUSTER, "vpcConfig", Kind.OBJECT),
-        ("aws:s3/bucket:Bucket", "acl", Kind.STRING),
-        ("aws:s3/bucket:Bucket", "tags", Kind.MAP),
-        ("azure-native:containerservice:AgentPool", "count", Kind.NUMBER),
-        ("gcp:container/nodePool:NodePool", "nodeLocations", Kind.LIST),
+        (_CLUSTER, "vpcConfig", ValueKind.OBJECT),
+        ("aws:s3/bucket:Bucket", "acl", ValueKind.STRING),
+        ("aws:s3/bucket:Bucket", "tags", ValueKind.MAP),
+        ("azure-native:containerservice:AgentPool", "count", ValueKind.NUMBER),
+        ("gcp:container/nodePool:NodePool", "nodeLocations", ValueKind.LIST),
     ],
 )
-def test_an_input_has_the_kind_its_annotation_says(token: str, name: str, kind: Kind) -> None:
+def test_an_input_has_the_kind_its_annotation_says(token: str, name: str, kind: ValueKind) -> None:
     inputs = Schema.for_package(token.split(":")[0]).resource(token).inputs
     assert kind in inputs[name].kinds, f"{name} of {token} is {inputs[name].kinds}"
 

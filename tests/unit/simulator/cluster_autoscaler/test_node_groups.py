@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.machines import Instance, State
+from holdfast.simulator.clouds.machines import Instance, MachineState
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, NodeGroups, ScaleSets
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
@@ -48,7 +48,7 @@ class Case:
     def preempt(self, instance: Instance, pool: CloudObject | None = None) -> None:
         with self.cloud.changing() as inventory:
             self.groups.register.record(
-                pool or self.pool, replace(instance, state=State.TERMINATED), inventory
+                pool or self.pool, replace(instance, state=MachineState.TERMINATED), inventory
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from holdfast.components.fallback_controller.clusters import kubeconfig
-from holdfast.simulator.control_plane.configuration import Cluster
+from holdfast.simulator.control_plane.configuration import KubeconfigCluster
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
 from tests.support.builders.operator_pods import pod, resolved_container
 
@@ -118,7 +118,7 @@ def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -
         for name in ("there", "far")
     }
     args = ("--lease=l", *(f"--cluster={path.name}={path}" for path in files))
-    here = Cluster(server="https://127.0.0.1:1", authority=b"PEM")
+    here = KubeconfigCluster(server="https://127.0.0.1:1", authority=b"PEM")
     invocation = CONTROLLERS["fallback-controller"].adapt(
         replace(
             resolved_container(args=args, files=files, mounts=mounts),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.pulumi.diff import Change, ChangeKind, changes
+from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange, changes
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
 _values = st.recursive(
@@ -49,7 +49,7 @@ def test_changes_are_opposite_in_the_other_direction(old: Properties, new: Prope
     ],
 )
 def test_a_change_is_named_by_its_path(old: Properties, new: Properties, path: str, kind: ChangeKind) -> None:
-    assert changes(old, new) == [Change(path=path, kind=kind)], "the plan would name another property"
+    assert changes(old, new) == [PropertyChange(path=path, kind=kind)], "the plan would name another property"
 
 
 @pytest.mark.parametrize(("old", "new"), [("x", Secret("x")), (None, None)])
@@ -68,4 +68,6 @@ def test_becoming_secret_and_null_for_absent_are_no_changes(old: Value, new: Val
     ],
 )
 def test_a_change_is_within_a_path_at_below_and_around_it(path: str, immutable: str, *, within: bool) -> None:
-    assert Change(path=path, kind=ChangeKind.UPDATE).within([immutable]) is within, "exactly such paths"
+    assert PropertyChange(path=path, kind=ChangeKind.UPDATE).within([immutable]) is within, (
+        "exactly such paths"
+    )

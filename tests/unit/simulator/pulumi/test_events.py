@@ -7,7 +7,7 @@ from pulumi.automation.events import EngineEvent
 
 from holdfast.simulator.pulumi import EngineFailure, EngineKilled
 from holdfast.simulator.pulumi.events import (
-    EventRecorder,
+    EngineEventRecorder,
     failure,
     problems,
     readable,
@@ -79,7 +79,7 @@ def test_the_last_outputs_are_shown_with_placeholders() -> None:
 
 
 def test_changes_and_packs_come_from_the_summary() -> None:
-    recorder = EventRecorder()
+    recorder = EngineEventRecorder()
     packs = {"holdfast|local|/somewhere/policies": "0.1.0"}
     changes = {"create": 2, "same": 3}
     recorder(event(summaryEvent={"resourceChanges": changes, "durationSeconds": 1, "PolicyPacks": packs}))

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext, read_connection
 
 _TOKEN_COMMAND = {"command": "/usr/local/bin/aws", "args": ["eks", "get-token", "--cluster-name", "prod"]}
 KUBECONFIG: Json = {
@@ -26,7 +26,7 @@ KUBECONFIG: Json = {
 }
 
 
-def _read(kubeconfig: JsonValue, **settings: str) -> Connection:
+def _read(kubeconfig: JsonValue, **settings: str) -> KubeconfigContext:
     found = read_connection({"kubeconfig": kubeconfig, **settings})
     assert found is not None, "it leads somewhere"
     return found
@@ -46,9 +46,11 @@ def test_a_kubeconfig_is_read_from_a_file_and_its_options_in_both_notations(tmp_
     assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
     assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
     assert _read(KUBECONFIG, context="second").command == "", "its user has no token command"
-    assert Connection(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
-    assert Connection(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
-    assert Connection(arguments=("--role-arn",)).option("--role-arn") is None, "without a value there is none"
+    assert KubeconfigContext(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
+    assert KubeconfigContext(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
+    assert KubeconfigContext(arguments=("--role-arn",)).option("--role-arn") is None, (
+        "without a value there is none"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines.catalogue import AwsTable, aws_table
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.machine_table.aws import COLUMNS, Market, machine_table, prices
+from holdfast.simulator.tools.machine_table.aws import COLUMNS, AwsMarket, machine_table, prices
 
-MARKET = Market(
+MARKET = AwsMarket(
     types={"us-east-1": frozenset({"p4d.24xlarge"}), "eu-west-1": frozenset({"p4d.24xlarge", "m7i.large"})},
     zones={"us-east-1": frozenset({"us-east-1b", "us-east-1a"})},
     prices={"p4d.24xlarge": 21.957642},
@@ -52,7 +52,7 @@ def described(name: str = "p4d.24xlarge", **changes: JsonValue) -> Json:
     }
 
 
-def table(*machines: Json, market: Market = MARKET) -> AwsTable:
+def table(*machines: Json, market: AwsMarket = MARKET) -> AwsTable:
     return cast("AwsTable", json.loads(machine_table(machines, market)))
 
 
@@ -72,7 +72,7 @@ def test_table_has_a_line_for_each_machine_sorted_by_name() -> None:
     assert [name for name, *_ in made["machines"]] == ["m7i.large", "p4d.24xlarge"], "sorted by name"
     (row,) = table(described("m7i.large"))["machines"]
     assert row[COLUMNS.index("hourlyPrice")] is None, "the table contains no guesses"
-    crowded = Market(types={f"r-{i}": frozenset() for i in range(53)}, zones={}, prices={})
+    crowded = AwsMarket(types={f"r-{i}": frozenset() for i in range(53)}, zones={}, prices={})
     with pytest.raises(RehearsalError, match="53 regions"):
         machine_table([described()], crowded)
 

@@ -13,7 +13,7 @@ from holdfast.simulator.tools.machine_table.azure import (
     AzureMarket,
     azure_machine_table,
     prices,
-    shape_of,
+    size_of,
     sizes_with_drivers,
     zones_of,
 )
@@ -80,7 +80,7 @@ def test_table_has_a_line_for_each_machine_with_a_driver() -> None:
     ],
 )
 def test_unsupported_size_is_omitted(reason: str, name: str) -> None:
-    assert shape_of(name) is None, f"{name} is {reason}"
+    assert size_of(name) is None, f"{name} is {reason}"
 
 
 def test_price_list_zones_drivers_and_committed_table_have_the_expected_form() -> None:
