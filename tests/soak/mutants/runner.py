@@ -6,6 +6,7 @@ them. A mutation that names `cluster` tests, and that unit tests cannot notice, 
 evaluates CEL.
 """
 
+import ast
 import os
 import shutil
 import subprocess
@@ -227,8 +228,10 @@ def _result(copies: Copies, baseline: Baseline, mutation: Mutation, suite: Suite
     copy = copies.free.get()
     path = copy / mutation.file
     original = path.read_text(encoding="utf-8")
+    changed = original.replace(mutation.before, mutation.after)
     try:
-        path.write_text(original.replace(mutation.before, mutation.after), encoding="utf-8")
+        ast.parse(changed)  # any test fails on a module that cannot be imported
+        path.write_text(changed, encoding="utf-8")
         finished = _pytest(copy, suite, ["-x", *baseline.options])
         if finished.returncode in _NOTICED:
             return Result(mutation=mutation, verdict=Verdict.KILLED)
@@ -236,6 +239,8 @@ def _result(copies: Copies, baseline: Baseline, mutation: Mutation, suite: Suite
             return Result(mutation=mutation, verdict=Verdict.SURVIVED)
         reason = f"pytest ended with code {finished.returncode}: {finished.stderr.strip()[-200:]}"
         return Result(mutation=mutation, verdict=Verdict.ERROR, reason=reason)
+    except SyntaxError as error:
+        return Result(mutation=mutation, verdict=Verdict.ERROR, reason=str(error))
     except subprocess.TimeoutExpired:
         # The mutation causes an endless loop, or nearly one.
         return Result(mutation=mutation, verdict=Verdict.KILLED)
