@@ -396,22 +396,25 @@ def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
 
 
 def _stays_suspended(child: Json) -> bool:
-    """Whether the Job controller has noticed that a child Job is suspended. It suspends none that will fail."""
-    return _is_suspended(child) and not has_failed(child) and (_has(child, "Suspended") or will_fail(child))
+    """Whether the Job controller has noticed that a child Job is suspended. It suspends none that will fail.
+
+    One that is being deleted may fail all the same.
+    """
+    is_kept = _is_suspended(child) and not has_failed(child) and not _is_being_deleted(child)
+    return is_kept and (_has(child, "Suspended") or will_fail(child))
 
 
 def _children_create_no_pods(snapshot: Snapshot) -> bool:
     """Whether no child Job that exists can create a pod, or still has to be counted as failed.
 
-    The Job controller creates no pods for a Job that is being deleted, and JobSet resumes none that is older than its last
-    restart. A failure that JobSet has not counted would restart the job again after its resumption.
+    A Job that has failed or is being deleted creates none, but JobSet counts its failure, also after the resumption, unless it is
+    older than the last restart: it would restart the job again, on its new tier.
     """
     restarts = counter(mapping(snapshot.job.get("status")).get("restarts"))
     return not any(is_terminating(pod) for pod in snapshot.pods) and all(
         is_complete(child)
         or _stays_suspended(child)
-        or _is_being_deleted(child)
-        or (has_failed(child) and _is_older(child, restarts))
+        or ((has_failed(child) or _is_being_deleted(child)) and _is_older(child, restarts))
         for child in snapshot.children
     )
 

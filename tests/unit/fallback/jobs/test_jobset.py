@@ -272,18 +272,22 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
         (["Failed"], True, 0, False, True, "its failure is counted, and JobSet deletes it"),
         (["Failed"], False, 0, False, True, "JobSet had not suspended it before it failed"),
         ([], False, 0, True, True, "the Job controller creates no pods for it any more"),
+        (["Failed"], False, 1, True, False, "its ttlSecondsAfterFinished may delete it uncounted"),
+        (["FailureTarget"], False, 1, True, False, "the Job controller ends one that is being deleted, too"),
+        (["FailureTarget"], True, 1, True, False, "a second deletion has no effect: it may fail first"),
         (["Complete"], False, 1, False, True, "it is done"),
     ],
 )
 def test_a_child_job_creates_no_pods_when_it_is_suspended_or_ends(
     *, conditions: list[str], suspend: bool, attempt: int, is_deleted: bool, create_no_pods: bool, why: str
 ) -> None:
-    job = jobset(suspend=True, status={"restarts": 1})
+    job = jobset(suspend=True, status={"restarts": 1, "conditions": [SUSPENDED]})
     status: Json = {"conditions": [condition(each) for each in conditions]}
     deleted_at = NOW if is_deleted else None
     child = child_job(job, suspend=suspend, status=status, attempt=attempt, deleted_at=deleted_at)
     seen = observed(snapshot(job, children=[child]))
     assert seen.children_create_no_pods is create_no_pods, why
+    assert create_no_pods or not seen.is_suspension_complete, why
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
     seen = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child]))
     assert not seen.children_create_no_pods, "its Job may have yet to fail of a pod that it still tracks"
