@@ -26,6 +26,18 @@ from holdfast.fallback.api.objects import (
 )
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.base_observation import base_observation, exits_zero_events, gang_placement
+from holdfast.fallback.jobs.child_jobs import (
+    capacity_selection_of_child,
+    has_condition,
+    has_failed,
+    is_being_deleted,
+    is_complete,
+    is_older,
+    is_suspended,
+    replicated_job_of,
+    stays_suspended,
+    will_fail,
+)
 from holdfast.fallback.jobs.deadline import deadline_events
 from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
@@ -44,8 +56,8 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.frozen import replace
-from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
+from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +132,7 @@ def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) 
     expected = 0
     for place, each in enumerate(replicated_jobs(jobset)):
         made = [child for child in children if replicated_job_of(child) == each.name]
-        begun = made if suspended else [child for child in made if not _is_suspended(child)]
+        begun = made if suspended else [child for child in made if not is_suspended(child)]
         waits = (in_order and place > 0) or bool(objects(each.spec.get("dependsOn")))
         if each.follows and (begun or not waits):
             missing = max(0, each.replicas - len(made))
@@ -131,33 +143,6 @@ def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) 
     return expected
 
 
-def replicated_job_of(child: Json) -> str:
-    """Return the name of the template of a child Job or a pod."""
-    return text(labels_of(child).get(REPLICATED_JOB))
-
-
-def is_complete(child: Json) -> bool:
-    """Whether a child Job has completed, or creates no more pods and is about to complete."""
-    return _has(child, "Complete") or _has(child, "SuccessCriteriaMet")
-
-
-def has_failed(child: Json) -> bool:
-    """Whether a child Job has failed: JobSet reacts to a failure even while it is suspended."""
-    return _has(child, "Failed")
-
-
-def will_fail(child: Json) -> bool:
-    """Whether a child Job is going to fail and has not yet.
-
-    A suspended Job does not fail, even without pods (measured on 1.36); it fails once it is resumed.
-    """
-    return _has(child, "FailureTarget") and not has_failed(child)
-
-
-def _has(obj: Json, condition: str) -> bool:
-    return condition_of(obj, condition).get("status") == "True"
-
-
 def _expected_pods_of(child: Json, at_once: int, succeeded: int) -> int:
     """How many pods of a child Job must run; `succeeded` of its pods have, and its status counts them some time later."""
     if is_complete(child):
@@ -165,10 +150,6 @@ def _expected_pods_of(child: Json, at_once: int, succeeded: int) -> int:
     completions = mapping(child.get("spec")).get("completions")
     done = max(succeeded, count(mapping(child.get("status")).get("succeeded")))
     return max(0, min(at_once, (at_once if completions is None else count(completions)) - done))
-
-
-def _is_suspended(child: Json) -> bool:
-    return mapping(child.get("spec")).get("suspend") is True
 
 
 def templates_with_pool(job: Json, pool: str, *, tolerate_reservation: bool) -> Json:
@@ -197,12 +178,6 @@ def _labelled(replicated_job: Json, labels: Mapping[str, str]) -> Json:
     job_spec = mapping(job.get("spec"))
     pod = with_labels(mapping(job_spec.get("template")), labels)
     return {**replicated_job, "template": {**job, "spec": {**job_spec, "template": pod}}}
-
-
-def capacity_selection_of_child(child: Json) -> JsonValue:
-    """Return the part of a child Job's template that a move changes."""
-    pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
-    return placement_in(pod_spec)
 
 
 _UID: Final = "jobset.sigs.k8s.io/jobset-uid"
@@ -300,7 +275,7 @@ class JobSetKind:
             for child in own.children
             if not is_complete(child)
             and not has_failed(child)
-            and not _is_being_deleted(child)
+            and not is_being_deleted(child)
             and (
                 wanted.get(replicated_job_of(child)) != capacity_selection_of_child(child)
                 or _is_stalled(child, own)
@@ -380,7 +355,7 @@ def _is_suspension_complete(snapshot: Snapshot) -> bool:
     does not show yet that it will fail. A resumption before that would start the job twice, or on the wrong tier.
     """
     return (
-        _has(snapshot.job, "Suspended")
+        has_condition(snapshot.job, "Suspended")
         and all(_are_suspended(each, snapshot.children) for each in replicated_jobs(snapshot.job))
         and not any(is_terminating(pod) for pod in snapshot.pods)
     )
@@ -391,17 +366,8 @@ def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
     made = [child for child in children if replicated_job_of(child) == each.name]
     waits = bool(objects(each.spec.get("dependsOn")))
     return (waits or len(made) >= each.replicas) and all(
-        is_complete(child) or _stays_suspended(child) for child in made
+        is_complete(child) or stays_suspended(child) for child in made
     )
-
-
-def _stays_suspended(child: Json) -> bool:
-    """Whether the Job controller has noticed that a child Job is suspended. It suspends none that will fail.
-
-    One that is being deleted may fail all the same.
-    """
-    is_kept = _is_suspended(child) and not has_failed(child) and not _is_being_deleted(child)
-    return is_kept and (_has(child, "Suspended") or will_fail(child))
 
 
 def _children_create_no_pods(snapshot: Snapshot) -> bool:
@@ -413,20 +379,10 @@ def _children_create_no_pods(snapshot: Snapshot) -> bool:
     restarts = counter(mapping(snapshot.job.get("status")).get("restarts"))
     return not any(is_terminating(pod) for pod in snapshot.pods) and all(
         is_complete(child)
-        or _stays_suspended(child)
-        or ((has_failed(child) or _is_being_deleted(child)) and _is_older(child, restarts))
+        or stays_suspended(child)
+        or ((has_failed(child) or is_being_deleted(child)) and is_older(child, restarts))
         for child in snapshot.children
     )
-
-
-def _is_being_deleted(child: Json) -> bool:
-    return bool(metadata_of(child).get("deletionTimestamp"))
-
-
-def _is_older(child: Json, restarts: int) -> bool:
-    """Whether a child Job is from before the last of these restarts of its JobSet."""
-    attempt = text(labels_of(child).get(RESTART_ATTEMPT))
-    return attempt.isdecimal() and int(attempt) < restarts
 
 
 def _status_text(job: Json) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from holdfast.fallback.api.cache import Change
 from holdfast.fallback.api.client import JOBSET
 from holdfast.fallback.api.objects import annotations_of
-from holdfast.fallback.jobs.jobset import is_complete
+from holdfast.fallback.jobs.child_jobs import is_complete
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating, may_end, node_of, phase_of
 from holdfast.fallback.jobs.snapshot import JobKey
