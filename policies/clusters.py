@@ -69,7 +69,7 @@ def is_one_cluster(resources: Sequence[StackResource], one: str, other: str) -> 
         return False
     if not found:
         return _is_same_connection(one, other, resources)
-    # With one cluster in the stack, a provider that does not show where it connects is taken for that cluster's.
+    # With one cluster in the stack, a provider that does not show where it connects counts as that cluster's.
     return True if len(known) == 1 else UNKNOWN
 
 

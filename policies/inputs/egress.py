@@ -58,8 +58,8 @@ _JOINING: Final = re.compile(
 _RULE: Final = re.compile(
     r"azure-native:network(/v\w+)?:SecurityRule|azure:network/networkSecurityRule:NetworkSecurityRule"
 )
-#: By what a subnet leads out, where its cluster leaves that to it.
-_LEADS_OUT: Final = {"userassignednatgateway": "natGateway", "userdefinedrouting": "routeTable"}
+#: The property of a subnet that routes to the internet, where its cluster does not.
+_ROUTES: Final = {"userassignednatgateway": "natGateway", "userdefinedrouting": "routeTable"}
 #: Sources that include other nodes of the network.
 _ANYONE: Final = frozenset({"*", "any", "0.0.0.0/0", "virtualnetwork"})
 _NO_WAY_OUT: Final = "its nodes have no way out (`outboundType: {kind}`): only images from a registry with a private endpoint reach them"
@@ -104,7 +104,7 @@ def closed_on_aks(pool: StackResource, network: Value, resources: Sequence[Stack
         if not _SUBNET.fullmatch(subnet.type):
             continue
         joined = _referring(subnet, _JOINING, resources)
-        field = _LEADS_OUT.get(kind, "")
+        field = _ROUTES.get(kind, "")
         is_joined = any(f"/subnet{field[:1].upper()}{field[1:]}Assoc" in each.type for each in joined)
         if field and at(subnet.props, field) is None and not is_joined:
             yield _NO_GATEWAY.format(subnet=subnet.logical_name, field=field, kind=kind)

@@ -102,7 +102,7 @@ class LabelValues:
 
     @property
     def accepts_absence(self) -> bool:
-        """Whether Karpenter takes it for `NotIn` or `DoesNotExist`, which a node without the label satisfies."""
+        """Whether Karpenter reads it as `NotIn` or `DoesNotExist`, which a node without the label satisfies."""
         return bool(self.values) if self.is_complement else not self.values
 
     def picks(self) -> range:
