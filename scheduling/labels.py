@@ -157,9 +157,9 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 
 # JobSet's labels on the pods of a JobSet, and of one of its replicated jobs.
 JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 # JobSet's label on a child Job and its pods: how many restarts came before them.
 RESTART_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
-REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 
 # Annotation on a JobSet, or on one of its Job templates: each child Job gets a domain of this topology for itself.
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"

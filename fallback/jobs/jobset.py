@@ -215,8 +215,8 @@ class JobSetKind:
         sight = replace(
             base_observation(own, history),
             is_suspension_complete=_is_suspension_complete(own),
-            children_create_no_pods=_children_create_no_pods(own),
-            operator_status=_status_text(own.job),
+            children_create_no_pods=_children_create_no_pods(own, restarts),
+            operator_status=_status_text(own.job, restarts),
             can_be_suspended=outcome is None,
             not_suspendable_reason=affinity_problem([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
@@ -342,7 +342,11 @@ def _own_snapshot(snapshot: Snapshot) -> Snapshot:
 
 def _is_stalled(child: Json, snapshot: Snapshot) -> bool:
     """Whether a Job is going to fail but cannot while suspended: while a pod terminates, the Job controller still may."""
-    return will_fail(child) and not any(is_terminating(pod) for pod in snapshot.pods)
+    return will_fail(child) and not _has_terminating_pods(snapshot)
+
+
+def _has_terminating_pods(snapshot: Snapshot) -> bool:
+    return any(is_terminating(pod) for pod in snapshot.pods)
 
 
 def _is_suspension_complete(snapshot: Snapshot) -> bool:
@@ -357,7 +361,7 @@ def _is_suspension_complete(snapshot: Snapshot) -> bool:
     return (
         has_condition(snapshot.job, "Suspended")
         and all(_are_suspended(each, snapshot.children) for each in replicated_jobs(snapshot.job))
-        and not any(is_terminating(pod) for pod in snapshot.pods)
+        and not _has_terminating_pods(snapshot)
     )
 
 
@@ -370,14 +374,13 @@ def _are_suspended(each: ReplicatedJob, children: Sequence[Json]) -> bool:
     )
 
 
-def _children_create_no_pods(snapshot: Snapshot) -> bool:
+def _children_create_no_pods(snapshot: Snapshot, restarts: int) -> bool:
     """Whether no child Job that exists can create a pod, or still has to be counted as failed.
 
     A Job that has failed or is being deleted creates none, but JobSet counts its failure, also after the resumption, unless it is
     older than the last restart: it would restart the job again, on its new tier.
     """
-    restarts = counter(mapping(snapshot.job.get("status")).get("restarts"))
-    return not any(is_terminating(pod) for pod in snapshot.pods) and all(
+    return not _has_terminating_pods(snapshot) and all(
         is_complete(child)
         or stays_suspended(child)
         or ((has_failed(child) or is_being_deleted(child)) and is_older(child, restarts))
@@ -385,10 +388,9 @@ def _children_create_no_pods(snapshot: Snapshot) -> bool:
     )
 
 
-def _status_text(job: Json) -> str:
+def _status_text(job: Json, restarts: int) -> str:
     """Return what JobSet changes in the status when it observes a suspension or a failure."""
     suspended = condition_of(job, "Suspended")
-    restarts = counter(mapping(job.get("status")).get("restarts"))
     return f"{restarts} {text(suspended.get('status')) or '-'} {text(suspended.get('lastTransitionTime')) or '-'}"
 
 

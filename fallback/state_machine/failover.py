@@ -302,7 +302,10 @@ def suspend_again(state: JobState, observation: Observation) -> Step:
 
 
 def _suspension(state: JobState) -> Suspend:
-    """A copy has a template of its own, so a job that goes to another cluster keeps its template."""
+    """Return the update that suspends a job, with a template that selects the tier it will be resumed on.
+
+    A copy has a template of its own, so a job that goes to another cluster keeps its template.
+    """
     return Suspend(state=state, pool=home_pool(state.pool), tolerate_reservation=moves_to_reservation(state))
 
 

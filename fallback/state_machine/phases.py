@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import (
-    Action,
-    DeleteChildren,
-    DeletePlaceholders,
-    Recreate,
-    Resume,
-    Step,
-)
+from holdfast.fallback.state_machine.actions import DeleteChildren, DeletePlaceholders, Recreate, Resume, Step
 from holdfast.fallback.state_machine.away import go_away, seen_there, slow_return_event, step_away, why_move
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
@@ -204,11 +197,9 @@ def _suspending(state: JobState, observation: Observation, policy: Policy | NoPo
         return Step(state=state, events=slow)
     deletion = (DeleteChildren(),) if observation.outdated_children > 0 else ()
     if state.purpose is not Purpose.YIELD and _has_observed_suspension(state, observation):
-        step = _resume(state, observation, policy)
-        early = [replace(each, recreates_children=True) for each in step.actions if isinstance(each, Resume)]
-        if early:
-            others = [each for each in step.actions if not isinstance(each, Resume)]
-            return replace(step, actions=(*deletion, *early, *others))
+        step = _resume(state, observation, policy, recreates_children=True)
+        if any(isinstance(each, Resume) for each in step.actions):
+            return replace(step, actions=(*deletion, *step.actions))
     if not observation.is_suspension_complete:
         return Step(state=state, events=slow)
     if deletion:
@@ -256,7 +247,9 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
     return replace(state, pool=tier.pool, rank=tier.rank, purpose=Purpose.FAILOVER, failback=None)
 
 
-def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _resume(
+    state: JobState, observation: Observation, policy: Policy | NoPolicy, *, recreates_children: bool = False
+) -> Step:
     if not observation.may_run_here:
         return Step(state=state, events=slow_return_event(state, observation))
     is_bought = moves_to_reservation(state)
@@ -274,12 +267,15 @@ def _resume(state: JobState, observation: Observation, policy: Policy | NoPolicy
         reason=EventReason.MOVED if is_move else EventReason.RESUMED,
         message=f"No pod of the job is left; it is resumed on {state.pool}, from its latest checkpoint.",
     )
-    return Step(state=resumed, actions=_resume_actions(resumed, is_return=is_bought), events=(report,))
-
-
-def _resume_actions(state: JobState, *, is_return: bool) -> tuple[Action, ...]:
-    resume = Resume(state=state, pool=state.pool, tolerate_reservation=is_return)
-    return (resume, DeletePlaceholders()) if is_return else (resume,)
+    resume = Resume(
+        state=resumed,
+        pool=resumed.pool,
+        tolerate_reservation=is_bought,
+        recreates_children=recreates_children,
+    )
+    return Step(
+        state=resumed, actions=(resume, DeletePlaceholders()) if is_bought else (resume,), events=(report,)
+    )
 
 
 def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
