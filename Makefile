@@ -101,7 +101,8 @@ format: venv ## format the sources
 lint: venv ## check format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/pyright
+	@# With the heap that Node.js takes by itself, pyright empties its cache of types again and again: 211 CPU seconds, not 105.
+	@NODE_OPTIONS=--max-old-space-size=8192 $(BIN)/pyright
 
 .PHONY: workflows
 workflows: tools ## lint the workflows of GitHub, and the one for GitLab by its published schema
