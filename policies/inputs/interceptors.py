@@ -185,6 +185,12 @@ def _admission(policy: StackResource, namespace: Concerned, resources: Sequence[
     return ""
 
 
+def is_enforced(policy: StackResource, resources: Sequence[StackResource]) -> bool:
+    """Whether what an admission policy says holds: a binding of it rejects or changes, or all of its bindings are made elsewhere."""
+    bindings = _bindings(resources).get(text_at(policy.props, "metadata", "name"), ())
+    return not bindings or any(_denies(each) for each in bindings)
+
+
 def _denies(spec: Value) -> bool:
     """Whether it may reject what it covers: its actions are not only to audit and to warn."""
     actions = texts_at(spec, "validationActions")

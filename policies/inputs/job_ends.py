@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
+from holdfast.policies.inputs.interceptors import is_enforced
 from holdfast.policies.resources import (
     StackResource,
     Value,
@@ -87,7 +88,7 @@ def failure_policy_replaced(
 
 
 def has_admission(ending: str, near: StackResource, resources: Sequence[StackResource]) -> bool:
-    """Whether the program makes an admission policy of this type that goes by ladders, in the cluster of a resource."""
+    """Whether the program makes and binds an admission policy of this type that goes by ladders, in the cluster of a resource."""
     return any(
         each.type.endswith(ending) and is_same_cluster(each, near, resources) is True
         for each in _by_ladders(resources)
@@ -101,4 +102,5 @@ def _by_ladders(resources: Sequence[StackResource]) -> tuple[StackResource, ...]
         for each in resources
         if each.type.endswith((MUTATING, VALIDATING))
         and at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"
+        and is_enforced(each, resources)
     )

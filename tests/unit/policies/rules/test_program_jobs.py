@@ -1,6 +1,6 @@
 """Jobs that a program creates itself are judged by what their pods request, select and tolerate."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -319,7 +319,14 @@ def on_ladder(job: StackResource, tiers: list[Value], *beside: StackResource) ->
 def admission(kind: str) -> StackResource:
     """An admission policy of Holdfast: one that adjusts jobs, or one that rejects them."""
     type_token = f"kubernetes:admissionregistration.k8s.io/v1:{kind}AdmissionPolicy"
-    return resource(type_token, "jobs", {"spec": {"paramKind": {"kind": "FallbackPolicy"}}})
+    spec: Json = {"paramKind": {"kind": "FallbackPolicy"}}
+    return resource(type_token, "jobs", {"metadata": {"name": "jobs"}, "spec": spec})
+
+
+def binding(*actions: str) -> StackResource:
+    """A binding of that policy, which takes these actions."""
+    type_token = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding"
+    return resource(type_token, "jobs", {"spec": {"policyName": "jobs", "validationActions": list(actions)}})
 
 
 def test_job_of_another_namespace_is_not_judged() -> None:
@@ -337,15 +344,24 @@ def test_job_whose_label_keeps_it_off_the_ladder_is_named(value: str, pool: str)
     assert f"{FOLLOWS}: {value!r} keeps it off the ladder: nothing moves it" in part.reason, "the reason"
 
 
-@pytest.mark.parametrize(("kind", "rejects"), [("Validating", True), ("Mutating", False)])
+@pytest.mark.parametrize(
+    ("made", "rejects"),
+    [
+        ((admission("Validating"),), True),
+        ((admission("Validating"), binding("Deny", "Audit")), True),
+        ((admission("Validating"), binding("Warn")), False),
+        ((admission("Mutating"),), False),
+    ],
+    ids=["bound elsewhere", "denies", "warns", "mutating"],
+)
 def test_job_with_the_label_that_cannot_follow_is_rejected_only_by_admission_of_the_program(
-    kind: str, *, rejects: bool
+    made: Sequence[StackResource], *, rejects: bool
 ) -> None:
     job = declared_jobset({}, selector="elsewhere", metadata={"labels": {FOLLOWS: "true"}})
     part = on_ladder(job, TIERS)
     assert part.word is Word.NOT_JUDGED, "another program may make Holdfast's admission"
     assert "so nothing moves it" in part.reason, "what happens without it"
-    program = [*job_program(job), admission(kind)]
+    program = [*job_program(job), *made]
     stops = [each.message for each in find_unreachable(program, PACK_DEFAULTS) if each.proven]
     assert any("none of its templates can follow the ladder" in each for each in stops) is rejects, (
         "the API server rejects it, in these words"
