@@ -84,6 +84,9 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
+        if job.unquoted:
+            yield JobVerdict(job=job, broken=job.unquoted)
+            continue
         if isinstance(job.label, str) and job.label not in {"", FOLLOWS_VALUE}:
             yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))
             continue

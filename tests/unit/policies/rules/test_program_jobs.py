@@ -368,6 +368,19 @@ def test_job_with_the_label_that_cannot_follow_is_rejected_only_by_admission_of_
     )
 
 
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_job_with_a_label_that_is_no_text_is_refused_by_the_api_server(value: float) -> None:
+    selecting: Json = {"nodeSelector": {POOL: "cpu-spot", "rack": value}}
+    for job, key in (
+        (declared_jobset({}, selector="cpu-spot", metadata={"labels": {FOLLOWS: value}}), FOLLOWS),
+        (declared_jobset(selecting), "rack"),
+    ):
+        stops = [each.message for each in find_unreachable(job_program(job), PACK_DEFAULTS) if each.proven]
+        assert any(
+            f"for {key}, which is no text, and the API server refuses it: quote" in each for each in stops
+        ), "an object is refused as a whole, in Go's words: cannot unmarshal bool into a string"
+
+
 def test_job_with_the_label_is_not_rejected_while_a_value_that_decides_whether_it_follows_is_unknown() -> (
     None
 ):
