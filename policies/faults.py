@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.policies.clusters import is_cluster
-from holdfast.policies.inputs.aks import is_agent_pool
-from holdfast.policies.inputs.eks import NODE_GROUP
-from holdfast.policies.inputs.gke import NODE_POOL
-from holdfast.policies.inputs.karpenter import is_node_pool
-from holdfast.policies.inputs.ladders import NAMESPACE_TYPES, is_fallback_policy
+from holdfast.policies.inputs.namespaces.ladders import NAMESPACE_TYPES, is_fallback_policy
+from holdfast.policies.inputs.pools.aks import is_agent_pool
+from holdfast.policies.inputs.pools.eks import NODE_GROUP
+from holdfast.policies.inputs.pools.gke import NODE_POOL
+from holdfast.policies.inputs.pools.karpenter import is_node_pool
 from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, items_at, text_at
 from holdfast.policies.rule import STOP_ON_FAULT, Finding, Group, Rule, Settings
 from holdfast.policies.rules import verdicts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import json_format
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, Severity
 
-from holdfast.policies.inputs import declared_pools
+from holdfast.policies.inputs.pools.declared import declared_pools
 from holdfast.policies.resources import at, is_list, is_object
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.struct_pb2 import Struct
 
-    from holdfast.policies.inputs import DeclaredPool
+    from holdfast.policies.inputs.pools.declared import DeclaredPool
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.taints import Taint

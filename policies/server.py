@@ -18,7 +18,7 @@ from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from holdfast.policies.faults import Asked, apply_rule
 from holdfast.policies.fields import fields_of
-from holdfast.policies.inputs.classic import NATIVE, with_native
+from holdfast.policies.inputs.pools.classic import NATIVE, with_native
 from holdfast.policies.pack import RulePolicy, misspelled, settings
 from holdfast.policies.patches import with_patches
 from holdfast.policies.remediation import Remediation

@@ -9,7 +9,7 @@ from typing import Final
 
 import yaml
 
-from holdfast.policies.inputs.classic import with_native
+from holdfast.policies.inputs.pools.classic import with_native
 from holdfast.policies.patches import with_patches
 from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, text_at
 from holdfast.scheduling.errors import ConfigError, Problem

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs import DeclaredPool
-from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
+from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.inputs.pools.declared import DeclaredPool
 from holdfast.policies.resources import StackResource
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN

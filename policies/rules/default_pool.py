@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
-from holdfast.policies.inputs import DeclaredPool, all_pools
-from holdfast.policies.inputs.ladders import training_namespaces
+from holdfast.policies.inputs.namespaces.ladders import training_namespaces
+from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
 from holdfast.policies.resources import StackResource, once
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.karpenter import name_of, node_pools, pool_labels
-from holdfast.policies.inputs.ladders import pools_on_ladders
+from holdfast.policies.inputs.namespaces.ladders import pools_on_ladders
+from holdfast.policies.inputs.pools.karpenter import name_of, node_pools, pool_labels
 from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
 from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN

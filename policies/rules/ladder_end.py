@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.inputs import DeclaredPool
-from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import (
+from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
+from holdfast.policies.inputs.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     LadderCandidates,
@@ -20,6 +19,7 @@ from holdfast.policies.inputs.ladders import (
     candidates,
     training_namespaces,
 )
+from holdfast.policies.inputs.pools.declared import DeclaredPool
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import StackResource, is_object, text_at
 from holdfast.policies.rule import (

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.admission import is_admission_policy, unreadable_tolerations
-from holdfast.policies.inputs.aks import is_agent_pool
-from holdfast.policies.inputs.gke import NODE_POOL
-from holdfast.policies.inputs.karpenter import is_node_pool
-from holdfast.policies.inputs.ladders import is_fallback_policy
-from holdfast.policies.inputs.shapes import toleration_of
+from holdfast.policies.inputs.namespaces.admission import is_admission_policy, unreadable_tolerations
+from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy
+from holdfast.policies.inputs.namespaces.shapes import toleration_of
+from holdfast.policies.inputs.pools.aks import is_agent_pool
+from holdfast.policies.inputs.pools.gke import NODE_POOL
+from holdfast.policies.inputs.pools.karpenter import is_node_pool
 from holdfast.policies.resources import StackResource, Value, amount, at, is_list, is_object, whole_number
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN

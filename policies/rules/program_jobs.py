@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.policies.fields import unread
-from holdfast.policies.inputs.job_ends import (
+from holdfast.policies.inputs.jobs.job_ends import (
     MUTATING,
     VALIDATING,
     failure_policy_replaced,
     has_admission,
     stopped,
 )
-from holdfast.policies.inputs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
-from holdfast.policies.inputs.max_cost import below_a_restart, within_max_cost
-from holdfast.policies.inputs.pod_templates import SPOT_SELECTIONS
+from holdfast.policies.inputs.jobs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
+from holdfast.policies.inputs.jobs.max_cost import below_a_restart, within_max_cost
+from holdfast.policies.inputs.jobs.pod_templates import SPOT_SELECTIONS
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
@@ -32,10 +32,10 @@ from holdfast.scheduling.reachability.walk import walk_together
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.policies.inputs.jobs import DeclaredJob
-    from holdfast.policies.inputs.ladder_pools import LadderPools
-    from holdfast.policies.inputs.ladders import DeclaredLadder
-    from holdfast.policies.inputs.pod_templates import PodTemplate
+    from holdfast.policies.inputs.jobs.jobs import DeclaredJob
+    from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
+    from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
+    from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder
     from holdfast.policies.resources import StackResource, Value
     from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
     from holdfast.scheduling.reachability.walk import Walk

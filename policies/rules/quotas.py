@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Final
 
 from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.gangs import (
+from holdfast.policies.inputs.jobs.gangs import (
     LIMITS,
     REQUESTS,
     STORAGE,
@@ -22,8 +22,9 @@ from holdfast.policies.inputs.gangs import (
     resource_of,
     used_by,
 )
-from holdfast.policies.inputs.ladders import TrainingNamespace, candidates, training_namespaces
-from holdfast.policies.inputs.namespace_limits import (
+from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
+from holdfast.policies.inputs.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
+from holdfast.policies.inputs.namespaces.namespace_limits import (
     CLAIM,
     LimitRange,
     Quota,
@@ -31,7 +32,6 @@ from holdfast.policies.inputs.namespace_limits import (
     may_have_other_limits,
     quotas_of,
 )
-from holdfast.policies.inputs.pod_templates import PodTemplate
 from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
 from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
 from holdfast.policies.rules.ladder_end import KNOWN_LATER

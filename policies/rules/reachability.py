@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.inputs.jobs import JobKind
-from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import (
+from holdfast.policies.inputs.jobs.jobs import JobKind
+from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
+from holdfast.policies.inputs.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     candidates,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.inputs.karpenter import may_buy_spot, node_pools
-from holdfast.policies.inputs.node_classes import is_on_aws
+from holdfast.policies.inputs.pools.karpenter import may_buy_spot, node_pools
+from holdfast.policies.inputs.pools.node_classes import is_on_aws
 from holdfast.policies.resources import StackResource, at
 from holdfast.policies.rule import (
     MADE_ELSEWHERE,

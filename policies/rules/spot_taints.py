@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from holdfast.policies.inputs import DeclaredPool, declared_pools
+from holdfast.policies.inputs.pools.declared import DeclaredPool, declared_pools
 from holdfast.policies.resources import StackResource
 from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 from holdfast.scheduling.json import UNKNOWN

@@ -11,13 +11,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from holdfast.policies.inputs import DeclaredPool, all_pools
-from holdfast.policies.inputs.cluster_autoscaler import is_fixed
-from holdfast.policies.inputs.differences import differences
-from holdfast.policies.inputs.eks import NODE_GROUP
-from holdfast.policies.inputs.jobs import JobKind
-from holdfast.policies.inputs.ladder_pools import LadderPools
-from holdfast.policies.inputs.ladders import (
+from holdfast.policies.inputs.jobs.jobs import JobKind
+from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
+from holdfast.policies.inputs.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     TrainingNamespace,
@@ -27,6 +23,10 @@ from holdfast.policies.inputs.ladders import (
     shapes_of,
     training_namespaces,
 )
+from holdfast.policies.inputs.pools.cluster_autoscaler import is_fixed
+from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
+from holdfast.policies.inputs.pools.differences import differences
+from holdfast.policies.inputs.pools.eks import NODE_GROUP
 from holdfast.policies.patches import unshown_by_patches
 from holdfast.policies.resources import StackResource, unshown_components
 from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity, Settings

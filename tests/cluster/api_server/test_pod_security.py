@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from holdfast.policies.inputs.pod_security import rejected_by_standard
+from holdfast.policies.inputs.jobs.pod_security import rejected_by_standard
 from holdfast.policies.resources import Value
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient

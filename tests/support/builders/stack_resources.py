@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.inputs.pools.gke import NODE_POOL
 from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 

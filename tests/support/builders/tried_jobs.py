@@ -9,10 +9,10 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import TolerationRule, karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
-from holdfast.policies.inputs import declared_pools
-from holdfast.policies.inputs.node_agents import DAEMON_SET
-from holdfast.policies.inputs.pod_templates import PodTemplate
-from holdfast.policies.inputs.volumes import volume_zones
+from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
+from holdfast.policies.inputs.jobs.volumes import volume_zones
+from holdfast.policies.inputs.nodes.node_agents import DAEMON_SET
+from holdfast.policies.inputs.pools.declared import declared_pools
 from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE, CapacityType

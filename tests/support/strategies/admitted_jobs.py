@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.policies.inputs.jobs import declared_jobs
+from holdfast.policies.inputs.jobs.jobs import declared_jobs
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import (
     ARCH,

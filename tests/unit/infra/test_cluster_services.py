@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.policies.inputs.ladders import ladder_of
+from holdfast.policies.inputs.namespaces.ladders import ladder_of
 from holdfast.policies.resources import StackResource
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE

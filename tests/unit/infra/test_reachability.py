@@ -20,7 +20,7 @@ from holdfast.infra.gcp.pools import pool_summaries as gcp_pools
 from holdfast.infra.local.stack import pool_summaries as local_pools
 from holdfast.infra.program import load_platform, run
 from holdfast.infra.reachability import pool_facts, reachability_problems, reachability_warnings
-from holdfast.policies.inputs.ladders import is_fallback_policy
+from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy
 from holdfast.policies.resources import Stack
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE, CapacityType

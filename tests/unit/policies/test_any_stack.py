@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pulumi.runtime.proto import analyzer_pb2
 
 from holdfast.policies.faults import Asked
-from holdfast.policies.inputs import DeclaredPool, karpenter
-from holdfast.policies.inputs.ladders import is_fallback_policy, ladder_of, training_namespaces
+from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy, ladder_of, training_namespaces
+from holdfast.policies.inputs.pools import karpenter
+from holdfast.policies.inputs.pools.declared import DeclaredPool
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
 from holdfast.policies.resources import Stack, StackResource

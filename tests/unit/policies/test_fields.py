@@ -12,7 +12,7 @@ from holdfast.components.fallback_policy.schema import policy_schema
 from holdfast.policies.fields import TABLES, kubernetes, unversioned
 from holdfast.policies.fields.azure import PROFILE
 from holdfast.policies.fields.table import Fields, Node, Standing
-from holdfast.policies.inputs import declared_pools
+from holdfast.policies.inputs.pools.declared import declared_pools
 from holdfast.policies.pack import RULES, settings
 from holdfast.policies.resources import Stack, StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.policies.inputs import declared_pools
+from holdfast.policies.inputs.pools.declared import declared_pools
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.policies.inputs.gke import NODE_POOL
+from holdfast.policies.inputs.pools.gke import NODE_POOL
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends

@@ -10,8 +10,8 @@ from typing import Final, cast
 import yaml
 
 from holdfast.policies.clusters import cluster_of, is_cluster
-from holdfast.policies.inputs import DeclaredPool, all_pools
-from holdfast.policies.inputs.eks import NODE_GROUP
+from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
+from holdfast.policies.inputs.pools.eks import NODE_GROUP
 from holdfast.policies.resources import StackResource, Value, items_at
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import INSTANCE_TYPE, POOL

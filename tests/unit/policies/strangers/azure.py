@@ -1,6 +1,6 @@
 """Programs on AKS: node auto-provisioning as its quickstart shows it, and agent pools beside and inside the cluster."""
 
-from holdfast.policies.inputs.classic import with_native
+from holdfast.policies.inputs.pools.classic import with_native
 from holdfast.policies.resources import StackResource, Value
 from holdfast.policies.rules.verdicts import Word
 from holdfast.scheduling.labels import POOL

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import cast
 
-from holdfast.policies.inputs import DeclaredPool, all_pools
+from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
 from holdfast.policies.resources import StackResource, Value
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.policy_programs import every, of

@@ -1,0 +1,1 @@
+"""The jobs and other workloads of a program, and their pods."""

@@ -1,0 +1,1 @@
+"""Training namespaces: their ladders, and what limits, changes and rejects their pods."""

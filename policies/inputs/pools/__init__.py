@@ -1,0 +1,1 @@
+"""The pools of a program, and what their nodes have."""
