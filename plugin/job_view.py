@@ -20,7 +20,8 @@ from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.state_machine.failback import failback_due_at
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpose, read_state
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpose
+from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from holdfast.scheduling.quantities import format_duration

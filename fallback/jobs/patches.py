@@ -16,7 +16,8 @@ from holdfast.fallback.api.objects import (
     text,
     uid_of,
 )
-from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_record, write_marker
+from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.fallback.state_machine.state_annotation import read_record, write_marker
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,

@@ -35,7 +35,8 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.state import JobState, write_state
+from holdfast.fallback.state_machine.state import JobState
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE

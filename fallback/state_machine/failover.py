@@ -297,7 +297,7 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
 
 def suspend_again(state: JobState, observation: Observation) -> Step:
     """Return the step that suspends a job in the middle of its move, with a template that selects the move's target."""
-    again = replace(state, operator_status=observation.operator_status or None)
+    again = replace(state, operator_status=observation.operator_status)
     return Step(state=again, actions=(_suspension(again),))
 
 
@@ -320,7 +320,7 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
         phase=Phase.SUSPENDING,
         purpose=purpose,
         suspended_at=observation.now,
-        operator_status=observation.operator_status or None,
+        operator_status=observation.operator_status,
         waiting_since=None,
         resume_at=None,
         resuspensions=0,

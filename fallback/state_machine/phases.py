@@ -223,7 +223,7 @@ def _has_observed_suspension(state: JobState, observation: Observation) -> bool:
     suspension shows that it has observed that update, and acts on no earlier one any more.
     """
     return observation.children_create_no_pods and state.operator_status not in {
-        None,
+        "",
         observation.operator_status,
     }
 

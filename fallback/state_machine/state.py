@@ -1,29 +1,11 @@
-"""The state that is recorded for a job between two reconciliations: the annotation `fallback.holdfast.dev/state`."""
+"""The state that is recorded for a job between two reconciliations, in the annotation `fallback.holdfast.dev/state`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final, TypeAlias, cast
 
-from holdfast.fallback.policy.policy import home_pool
-from holdfast.fallback.state_machine.state_values import (
-    read_cost,
-    read_count,
-    read_flag,
-    read_list,
-    read_node_seconds,
-    read_object,
-    read_seconds,
-    read_share,
-    read_text,
-    read_time,
-)
-from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 
 
@@ -174,8 +156,9 @@ class JobState:
     `resumed_at`: when the controller last resumed it. `head_restarts`: how many of this visit's resumptions were for a
     lost head.
     `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again; `operator_status`:
-    what its operator had reported when the update that suspends it was made, see Observation. `resume_at`: when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many times another
-    client resumed the job during the current move. `failback`: the failback under way. `last_failback_at`: when the last one
+    what its operator had reported when the update that suspends it was made, see Observation; empty if that is not known.
+    `resume_at`: when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many
+    times another client resumed the job during the current move. `failback`: the failback under way. `last_failback_at`: when the last one
     ended without a move. `short_failbacks`: how many failbacks in a row did not last; each doubles the wait for the next.
     `entered_by_failback`: this visit began with a failback. `recreations`: how many times the job was recreated. `pace`: of
     a job with a deadline. `ledger`: what the job has used. It grows with the clock, so it is written with other changes, and
@@ -206,7 +189,7 @@ class JobState:
     head_restarts: int = 0
     purpose: Purpose | None = None
     suspended_at: datetime | None = None
-    operator_status: str | None = None
+    operator_status: str = ""
     resume_at: datetime | None = None
     moves: int = 0
     yields: int = 0
@@ -240,215 +223,3 @@ class UnreadableState:
 
     problem: str
     resume_on: str | None = None
-
-
-_Reader: TypeAlias = Callable[["JsonValue"], object]
-# Sixteen tiers, and in each of their clusters as many again.
-_MOST_USES: Final = 16 * 17
-_OF_COPIES: Final = frozenset({"copy", "copied"})  # a job that was never away has none of them
-
-
-# The first word of the marker is the version of its format.
-_MARKER: Final = "v1"
-
-
-def write_marker(state: JobState) -> str:
-    """Return the text of the annotation SUSPENDED_FOR: empty while the controller does not suspend the job.
-
-    The state's format may change with each version of the controller; this format never does. A version that cannot read
-    the state, such as an older one after a rollback, still resumes what another version has suspended.
-    """
-    is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
-    # The template of a job that is in another cluster, or on its way there, selects the pool that it comes back to.
-    return f"{_MARKER} {state.uid} {home_pool(state.pool)}" if is_to_resume else ""
-
-
-def read_record(state: str | None, marker: str, uid: str) -> JobState | UnreadableState | None:
-    """Read the annotations of the job with this uid: its state, or what its marker says when the state cannot be read."""
-    read = read_state(state)
-    if isinstance(read, JobState) or not marker:
-        return read
-    problem = "it is missing" if read is None else read.problem
-    return UnreadableState(problem=problem, resume_on=_marked_pool(marker, uid))
-
-
-def _marked_pool(marker: str, uid: str) -> str | None:
-    version, *rest = marker.split(" ")
-    if version != _MARKER:
-        return ""
-    # A manifest that is exported and applied again includes the annotations of the job before it.
-    return rest[1] if len(rest) == 2 and rest[0] == uid else None
-
-
-def write_state(state: JobState) -> str:
-    """Return the annotation's text: compact JSON, times in UTC, without fields that have their default."""
-    written = {
-        each.name: _written(getattr(state, each.name))
-        for each in fields(state)
-        if each.default is MISSING or getattr(state, each.name) != each.default
-    }
-    return json.dumps(written, separators=(",", ":"))
-
-
-# A job is reconciled several times between two writes of its state. Longer texts are not the controller's own: a user who
-# writes many of them would fill the memory.
-_MOST_CACHED: Final = 1024
-_LONGEST_CACHED: Final = 4096
-
-
-def read_state(text: str | None) -> JobState | UnreadableState | None:
-    """Read an annotation; None if there is none. Unknown fields are ignored. Every text has an answer."""
-    if text is None:
-        return None
-    return _read_short(text) if len(text) <= _LONGEST_CACHED else _read(text)
-
-
-@lru_cache(maxsize=_MOST_CACHED)
-def _read_short(text: str) -> JobState | UnreadableState:
-    return _read(text)
-
-
-def _read(text: str) -> JobState | UnreadableState:
-    try:
-        document = cast("JsonValue", json.loads(text))
-        return _state(read_object(document))
-    except (ValueError, RecursionError) as error:
-        return UnreadableState(problem=str(error) or "nested too deeply")
-
-
-def _state(document: Json) -> JobState:
-    read: dict[str, object] = {}
-    for each in fields(JobState):
-        if each.name in document:
-            read[each.name] = _field(each.name, _READERS[each.name], document[each.name])
-        elif each.default is MISSING:
-            raise ValueError(f"{each.name} is missing")
-    return JobState(**read)  # type: ignore[arg-type]  # every value came from the reader of its own field
-
-
-def _field(name: str, reader: _Reader, value: JsonValue) -> object:
-    try:
-        return reader(value)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-
-
-def _written(value: object) -> JsonValue:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, tuple):
-        return [_written(each) for each in cast("tuple[object, ...]", value)]
-    if isinstance(value, FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure):
-        named = {each.name: getattr(value, each.name) for each in fields(value)}
-        return {name: _written(each) for name, each in named.items() if each or name not in _OF_COPIES}
-    return cast("JsonValue", value)
-
-
-def _absent_or(reader: _Reader) -> _Reader:
-    return lambda value: None if value is None else reader(value)
-
-
-def _attempt(value: JsonValue) -> FailbackAttempt:
-    document = read_object(value)
-    return FailbackAttempt(
-        pool=read_text(document.get("pool")),
-        stage=FailbackStage(read_text(document.get("stage"))),
-        since=read_time(document.get("since")),
-        requested_at=_absent_or(read_time)(document.get("requested_at")),  # type: ignore[arg-type]  # as the reader returns it
-    )
-
-
-def _failures(value: JsonValue) -> tuple[TimedFailure, ...]:
-    found = [read_object(each) for each in read_list(value)]
-    return tuple(
-        TimedFailure(kind=OutageKind(read_text(each.get("kind"))), at=read_time(each.get("at")))
-        for each in found
-    )
-
-
-def _pace(value: JsonValue) -> Pace:
-    document = read_object(value)
-    return Pace(
-        work_done=read_seconds(document.get("work_done")),
-        counts_from=_absent_or(read_time)(document.get("counts_from")),  # type: ignore[arg-type]  # as the reader returns it
-        progress=_absent_or(read_share)(document.get("progress")),  # type: ignore[arg-type]  # likewise
-        interruptions=read_count(document.get("interruptions")),
-        is_late=read_flag(document.get("is_late")),
-    )
-
-
-def _ledger(value: JsonValue) -> Ledger | None:
-    # A ledger of another format costs the job its past figures, not its position.
-    try:
-        return None if value is None else _read_ledger(read_object(value))
-    except ValueError:
-        return None
-
-
-def _read_ledger(document: Json) -> Ledger:
-    return Ledger(
-        counted_from=read_time(document.get("counted_from")),
-        counted_until=read_time(document.get("counted_until")),
-        uses=tuple(_use(each) for each in read_list(document.get("uses"), most=_MOST_USES)),
-        worked=read_seconds(document.get("worked")),
-        lost=read_seconds(document.get("lost")),
-        waited=read_seconds(document.get("waited")),
-        starting=read_seconds(document.get("starting")),
-        gang_time=read_node_seconds(document.get("gang_time")),
-        copy=read_text(document.get("copy", "")),
-        copied=_ledger(document.get("copied")),
-    )
-
-
-def _use(value: JsonValue) -> PoolUse:
-    document = read_object(value)
-    capacity = document.get("capacity")
-    return PoolUse(
-        pool=read_text(document.get("pool")),
-        capacity=None if capacity is None else CapacityType(read_text(capacity)),
-        node_time=read_node_seconds(document.get("node_time")),
-        ran=read_seconds(document.get("ran")),
-        cost=read_cost(document.get("cost")),
-    )
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
-    "uid": read_text,
-    "phase": lambda value: Phase(read_text(value)),
-    "pool": read_text,
-    "rank": read_count,
-    "since": read_time,
-    "waiting_since": _absent_or(read_time),
-    "waited": read_seconds,
-    "evictions": read_count,
-    "application_failures": read_count,
-    "unexplained": read_count,
-    "failures": _failures,
-    "outage_kind": _absent_or(lambda value: OutageKind(read_text(value))),
-    "outage_at": _absent_or(read_time),
-    "outage_counted_at": _absent_or(read_time),
-    "outage_pod_created_at": _absent_or(read_time),
-    "eviction_at": _absent_or(read_time),
-    "losses_counted_until": _absent_or(read_time),
-    "restarts": read_count,
-    "disrupted_restarts": read_count,
-    "restart_expected": read_flag,
-    "resumed_at": _absent_or(read_time),
-    "head_restarts": read_count,
-    "purpose": _absent_or(lambda value: Purpose(read_text(value))),
-    "suspended_at": _absent_or(read_time),
-    "operator_status": _absent_or(read_text),
-    "resume_at": _absent_or(read_time),
-    "moves": read_count,
-    "yields": read_count,
-    "resuspensions": read_count,
-    "failback": _absent_or(_attempt),
-    "last_failback_at": _absent_or(read_time),
-    "short_failbacks": read_count,
-    "entered_by_failback": read_flag,
-    "recreations": read_count,
-    "pace": _absent_or(_pace),
-    "ledger": _ledger,
-}

@@ -100,7 +100,7 @@ def _resumed(state: JobState, observation: Observation) -> JobState:
         restart_expected=False,
         losses_counted_until=latest_loss_at(state, observation),
         purpose=None,
-        operator_status=None,
+        operator_status="",
         resume_at=None,
         resuspensions=0,
     )

@@ -95,7 +95,7 @@ class StateFields(TypedDict, total=False):
     head_restarts: int
     purpose: Purpose | None
     suspended_at: datetime | None
-    operator_status: str | None
+    operator_status: str
     resume_at: datetime | None
     moves: int
     yields: int

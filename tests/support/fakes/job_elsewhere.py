@@ -15,7 +15,8 @@ from holdfast.fallback.policy.policy import Policy, TierFacts, cluster_of, pool_
 from holdfast.fallback.state_machine.ledger import use_of
 from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import Phase, write_state
+from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AFTER_MAX_COST, FINISH_BY, MAX_COST, STATE, WORK, CapacityType
 from holdfast.scheduling.quantities import format_duration

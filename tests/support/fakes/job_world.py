@@ -38,14 +38,8 @@ from holdfast.fallback.state_machine.observation import (
     Reservation,
 )
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import (
-    JobState,
-    Phase,
-    UnreadableState,
-    read_record,
-    write_marker,
-    write_state,
-)
+from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
+from holdfast.fallback.state_machine.state_annotation import read_record, write_marker, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder

@@ -8,7 +8,8 @@ from holdfast.components.fallback_policy.definition import API_VERSION
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.state import JobState, Phase, write_state
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.fallback.state_machine.transfer import Stage, TransferRecord, write_record
 from holdfast.plugin import control
 from holdfast.plugin.cluster import Cluster

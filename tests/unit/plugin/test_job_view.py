@@ -15,8 +15,8 @@ from holdfast.fallback.state_machine.state import (
     Phase,
     PoolUse,
     Purpose,
-    write_state,
 )
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.plugin.history import NO_EVENTS, history_lines
 from holdfast.plugin.job_view import ROW_HEADS, cost_text, duration_text, job_row, job_view, table
 from holdfast.scheduling.json import Json

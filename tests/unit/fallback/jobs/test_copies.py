@@ -26,7 +26,8 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.fallback.state_machine.state import Ledger, Pace, Phase, PoolUse, write_state
+from holdfast.fallback.state_machine.state import Ledger, Pace, Phase, PoolUse
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (

@@ -37,7 +37,8 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.state import JobState, Phase, read_state
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     POOL,

@@ -26,7 +26,8 @@ from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.policy_status import DebouncedTask
 from holdfast.fallback.reconciler.settings import parse_settings
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, read_state
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
+from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy

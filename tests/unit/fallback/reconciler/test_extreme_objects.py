@@ -19,7 +19,8 @@ from holdfast.fallback.reconciler.offered_prices import OfferedPrice, Offering, 
 from holdfast.fallback.reconciler.policy_status import policy_status
 from holdfast.fallback.reservations.reserved_capacity import orphans
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.state import JobState, read_state, write_state
+from holdfast.fallback.state_machine.state import JobState
+from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.fallback.state_machine.transfer import (
     Permit,
     Stage,

@@ -31,7 +31,8 @@ from holdfast.fallback.state_machine.observation import (
     Outcome,
     PoolStatus,
 )
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, write_state
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import MAX_COST, POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from tests.support.builders.fallback_objects import (

@@ -24,15 +24,8 @@ from holdfast.fallback.state_machine.actions import Action, WriteState
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.ledger import with_ledger
 from holdfast.fallback.state_machine.observation import NodeKind, Observation, PoolStatus
-from holdfast.fallback.state_machine.state import (
-    JobState,
-    Ledger,
-    Phase,
-    PoolUse,
-    Purpose,
-    read_state,
-    write_state,
-)
+from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse, Purpose
+from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
 from tests.support.coroutines import virtually

@@ -26,7 +26,8 @@ from holdfast.fallback.api.objects import annotations_of, labels_of, uid_of
 from holdfast.fallback.jobs.copies import may_run_here
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
-from holdfast.fallback.state_machine.state import Ledger, Phase, write_state
+from holdfast.fallback.state_machine.state import Ledger, Phase
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.fallback.state_machine.transfer import CreateCopy, Stage, TransferAction
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF, PERMIT, STATE, TRANSFER

@@ -14,7 +14,8 @@ from holdfast.fallback.reconciler.caches import JOBSET_PODS, Caches
 from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, write_state
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.builders.fallback_objects import (

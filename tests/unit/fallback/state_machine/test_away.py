@@ -21,9 +21,8 @@ from holdfast.fallback.state_machine.state import (
     PoolUse,
     Purpose,
     UnreadableState,
-    read_record,
-    write_marker,
 )
+from holdfast.fallback.state_machine.state_annotation import read_record, write_marker
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

@@ -30,9 +30,8 @@ from holdfast.fallback.state_machine.state import (
     JobState,
     Phase,
     UnreadableState,
-    read_state,
-    write_state,
 )
+from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -340,7 +339,7 @@ def check_resumptions(situation: Situation, decision: Decision) -> None:
             assert observation.suspended, "a running job needs no resumption"
             assert observation.may_run_here, "a copy of the job may run in another cluster"
             assert not cluster_of(action.pool), "only a copy can be resumed in another cluster"
-            is_observed = state.operator_status not in {None, observation.operator_status}
+            is_observed = state.operator_status not in {"", observation.operator_status}
             if action.recreates_children:
                 assert is_observed, (
                     "the operator may create child Jobs from the template before the suspension"

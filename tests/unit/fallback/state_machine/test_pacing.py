@@ -15,7 +15,8 @@ from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Deadline, Observation, Outcome
 from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
-from holdfast.fallback.state_machine.state import JobState, Pace, Phase, read_state, write_state
+from holdfast.fallback.state_machine.state import JobState, Pace, Phase
+from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

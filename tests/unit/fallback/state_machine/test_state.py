@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
+from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from tests.support.builders.job_states import T0, running
 from tests.support.strategies.any_json import any_json
 from tests.support.strategies.job_situations import job_states

@@ -25,10 +25,8 @@ from holdfast.fallback.state_machine.state import (
     PoolUse,
     Purpose,
     UnreadableState,
-    read_record,
-    write_marker,
-    write_state,
 )
+from holdfast.fallback.state_machine.state_annotation import read_record, write_marker, write_state
 from tests.support.builders.job_states import (
     UID,
     kinds,

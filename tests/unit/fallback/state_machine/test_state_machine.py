@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from holdfast.fallback.policy.policy import NoPolicy, Policy, TierFacts
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.observation import Cause, Deadline, MaxCost, Outcome
-from holdfast.fallback.state_machine.state import Ledger, PoolUse, write_state
+from holdfast.fallback.state_machine.state import Ledger, PoolUse
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
 from holdfast.fallback.api.client import ApiError, Unreachable
-from holdfast.fallback.state_machine.state import write_state
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.connection import Access
 from holdfast.plugin.drill import command

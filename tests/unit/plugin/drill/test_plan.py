@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.fallback.policy.policy import TierFacts
 from holdfast.fallback.state_machine.observation import Deadline
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace, write_state
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace
+from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.plugin.drill.plan import (
     Taking,
     Target,
