@@ -30,7 +30,7 @@ def kept_from_lower_tiers(
     ends = ends_at_max_cost(state, observation, policy)
     if ends is not None:
         return give_up(state, observation, ends)
-    if why.reason is EventReason.FAILURES_SPENT:
+    if why.reason is EventReason.MAX_FAILURES_REACHED:
         return None
     if why.reason is EventReason.PRICE_ABOVE_MAX:
         said = replace(why, message=f"{why.message} It is suspended until cost limits allow a tier.")

@@ -60,8 +60,8 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
     spent = counted_failures(state, policy.failures)
     if tier.is_spent(spent):
         return JobEvent(
-            reason=EventReason.FAILURES_SPENT,
-            message=f"Failures on {state.pool}: {spent} of maxFailures {tier.max_failures}.",
+            reason=EventReason.MAX_FAILURES_REACHED,
+            message=f"maxFailures {tier.max_failures} is reached on {state.pool} (failures: {spent}).",
         )
     if tier.procurement_timeout and is_reached(
         wait_ends(state, observation, tier.procurement_timeout), observation.now

@@ -69,7 +69,7 @@ def test_a_job_moves_down_after_failures_and_after_waits(ladder: Ladder) -> None
                 "by failures to spot-b, by its wait to the last tier"
             )
             said = ladder.said(name)
-            assert {"FailuresSpent", "NoCapacity", "Moved"} <= said.keys(), f"each step is said: {said}"
+            assert {"MaxFailuresReached", "NoCapacity", "Moved"} <= said.keys(), f"each step is said: {said}"
             assert obj(ladder.job(name)["status"])["restarts"] in {1, 2}, "evictions restart it, moves do not"
             assert not gangs.overlaps, "never two gangs at once"
     finally:

@@ -117,7 +117,7 @@ def test_a_job_without_capacity_at_home_runs_there_until_its_failures_there_are_
 
         both.there.evict_one(name)
         both.home.wait_on(name, "on-demand")
-        assert {"NoCapacity", "MovedAway", "FailuresSpent"} <= set(both.home.said(name)), (
+        assert {"NoCapacity", "MovedAway", "MaxFailuresReached"} <= set(both.home.said(name)), (
             "each move has its reason"
         )
         uses = objects(obj(both.home.state(name)["ledger"])["uses"])

@@ -239,7 +239,9 @@ class JobWorld:
                     return
             self._do(action)
             version = self.version
-            if isinstance(action, Suspend) and "FailuresSpent" in [each.reason for each in decision.events]:
+            if isinstance(action, Suspend) and "MaxFailuresReached" in [
+                each.reason for each in decision.events
+            ]:
                 self.moves_by_count += 1
         if dies_after is None:
             self.unseen_jump = NO_JUMP

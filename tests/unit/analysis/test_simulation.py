@@ -49,7 +49,7 @@ def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() 
         "Placed",
         *("EvictionCounted", "Placed") * 2,
         "EvictionCounted",
-        "FailuresSpent",
+        "MaxFailuresReached",
         "Moved",
         "NoCapacity",
         "Moved",

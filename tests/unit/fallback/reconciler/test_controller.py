@@ -219,7 +219,7 @@ async def test_a_job_fails_over_along_its_ladder() -> None:
     assert state.moves == 2, "two tiers were entered"
     await cluster.until(lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
     reasons = {event["reason"] for event in cluster.api.of(EVENT)}
-    assert {"Placed", "Moved", "FailuresSpent"} <= reasons, "each step is an Event"
+    assert {"Placed", "Moved", "MaxFailuresReached"} <= reasons, "each step is an Event"
     assert not cluster.operator.overlaps, "one gang at a time"
     await process.end()
     await cluster.end()

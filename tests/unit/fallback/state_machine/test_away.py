@@ -95,7 +95,7 @@ def test_a_copy_that_gets_its_nodes_ends_the_wait_and_one_that_loses_them_waits_
 @pytest.mark.parametrize(
     ("seen", "state", "reason"),
     [
-        (replace(SUSPENDED, copy=replace(PLACED, evictions=2)), away(), EventReason.FAILURES_SPENT),
+        (replace(SUSPENDED, copy=replace(PLACED, evictions=2)), away(), EventReason.MAX_FAILURES_REACHED),
         (
             replace(SUSPENDED, copy=CopyStatus(pods_expected=PODS, pods_placed=3)),
             away(waiting_since=T0 - 20 * MINUTE),

@@ -54,7 +54,7 @@ def test_the_last_allowed_failure_moves_the_job() -> None:
     assert (suspend.state.phase, suspend.state.purpose) == (Phase.SUSPENDING, Purpose.FAILOVER), (
         "marked as ours"
     )
-    assert "FailuresSpent" in reasons(decision), "and an Event says why"
+    assert "MaxFailuresReached" in reasons(decision), "and an Event says why"
     decision = decide(running(evictions=1), observed(losses=(loss(),)), policy())
     assert Suspend not in kinds(decision), "maxFailures is 3"
     assert state_of(decision).evictions == 2, "but it is counted"

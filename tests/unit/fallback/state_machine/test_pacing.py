@@ -123,7 +123,7 @@ def test_a_job_on_spot_whose_slack_suffices_is_left_alone() -> None:
     assert "Suspend" not in [kind.__name__ for kind in kinds(decide(spent, seen, PACED))], (
         "maxFailures is for jobs without a deadline"
     )
-    assert "FailuresSpent" in reasons(
+    assert "MaxFailuresReached" in reasons(
         decide(replace(spent, pace=None), replace(seen, deadline=None), PACED)
     ), "such a job moves"
 
