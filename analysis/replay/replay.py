@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.analysis.replay.hindsight import least_cost, stretches
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.windows import CapacityWindow
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _replayed(run: Simulation, job: Workload, market: Market) -> Replayed:
     data = sum(each.data_per_start * ran.starts[each.pool] for each in market.pools)
     took = (ran.finished_at or run.now) - _START
     return Replayed(
-        is_finished=ran.outcome is Outcome.COMPLETED,
+        is_finished=ran.outcome is JobOutcome.COMPLETED,
         cost=(paid / job.nodes + data) / (job.undisturbed / _HOUR),
         hours=took / _HOUR,
         moves=sum(each.report.reason == "Moved" for each in run.events),

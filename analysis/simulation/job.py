@@ -18,7 +18,7 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.observation import Cause, Loss, MaxCost, Outcome
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Loss, MaxCost
 from holdfast.fallback.state_machine.state import JobState, UnreadableState
 
 _NOTHING = timedelta(0)
@@ -58,7 +58,7 @@ def evict(job: SimulatedJob, pods: int, now: datetime) -> None:
 
 def finish(job: SimulatedJob, now: datetime) -> None:
     """Complete the job; its nodes are released."""
-    job.outcome = Outcome.COMPLETED
+    job.outcome = JobOutcome.COMPLETED
     job.finished_at = now
     job.placed_at = None
     job.nodes = Nodes(pool=job.nodes.pool)
@@ -135,7 +135,7 @@ class SimulatedJob:
     left_at: datetime | None = None
     restarts: int = 0
     losses: list[Loss] = field(default_factory=list["Loss"])
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     finished_at: datetime | None = None
     held: Nodes | None = None
     placeholders: int = 0

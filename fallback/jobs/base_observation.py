@@ -66,7 +66,7 @@ def joined_names(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class GangPlacement:
     """How many pods exist, how many of those have a live node, and how many have started; `starting_since`: see Observation."""
 
     created: int
@@ -75,12 +75,12 @@ class Placement:
     starting_since: datetime | None
 
 
-def gang_placement(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
+def gang_placement(pods: Iterable[Json], snapshot: Snapshot) -> GangPlacement:
     """Return how many of a gang's pods are created, placed and started, without those that terminate or have ended."""
     made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
     placed = [pod for pod in made if _is_placed(pod, snapshot)]
     waiting = [pod for pod in placed if not has_started(pod)]
-    return Placement(
+    return GangPlacement(
         created=len(made),
         placed=len(placed),
         started=len(placed) - len(waiting),

@@ -16,7 +16,7 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.ledger import use_of
-from holdfast.fallback.state_machine.observation import CopyStatus, Observation, Outcome
+from holdfast.fallback.state_machine.observation import CopyStatus, JobOutcome, Observation
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
@@ -24,8 +24,8 @@ from holdfast.fallback.state_machine.transfer import (
     Permit,
     RemoteView,
     SetPermit,
-    Stage,
     TransferRecord,
+    TransferStage,
     may_run,
     read_epoch,
     read_permit,
@@ -122,7 +122,9 @@ def record_of(job: Json) -> TransferRecord:
     found = read_transfer(text(annotations_of(job).get(TRANSFER)), uid_of(job))
     if found is not None:
         return found
-    return TransferRecord(uid=uid_of(job), stage=Stage.RETURNING if is_held(job) else Stage.HOME)
+    return TransferRecord(
+        uid=uid_of(job), stage=TransferStage.RETURNING if is_held(job) else TransferStage.HOME
+    )
 
 
 def home_of(found: Json) -> str:
@@ -151,7 +153,7 @@ def is_held(job: Json) -> bool:
 
 def may_run_here(job: Json) -> bool:
     """Whether no copy of a job can run in another cluster."""
-    return not is_held(job) and record_of(job).stage is Stage.HOME
+    return not is_held(job) and record_of(job).stage is TransferStage.HOME
 
 
 def remote_view(
@@ -214,7 +216,7 @@ def state_of(job: Json) -> JobState | None:
 
 def _may_continue(kind: JobKind, copy: Json, seen: Observation) -> bool:
     """Whether the job continues in its own cluster although its copy has failed."""
-    return seen.outcome is Outcome.FAILED and not kind.fails_for_good(copy)
+    return seen.outcome is JobOutcome.FAILED and not kind.fails_for_good(copy)
 
 
 def _observe_there(
@@ -244,7 +246,7 @@ def suspension_patch(job: Json) -> Json:
     return {"metadata": fence(job), "spec": {"suspend": True}}
 
 
-def outcome_patch(kind: JobKind, job: Json, outcome: Outcome, cluster: str, at: datetime) -> Json:
+def outcome_patch(kind: JobKind, job: Json, outcome: JobOutcome, cluster: str, at: datetime) -> Json:
     """Return the patch that gives the job the terminal status of its copy."""
     message = f"The copy of the job in {cluster} has ended."
     return {"metadata": fence(job), "status": kind.ended_status(job, outcome, message, at)}

@@ -54,7 +54,7 @@ from holdfast.fallback.jobs.pod_templates import capacity_selection as placement
 from holdfast.fallback.jobs.pods_and_nodes import is_terminating, phase_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.events import EventReason, standing_event
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
@@ -220,7 +220,7 @@ class JobSetKind:
             can_be_suspended=outcome is None,
             not_suspendable_reason=affinity_problem([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
-            failure_cause=failure_cause(history, ended_at) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(history, ended_at) if outcome is JobOutcome.FAILED else None,
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
             disrupted_restarts=max(0, restarts - counter(status.get("restartsCountTowardsMax"))),
@@ -301,7 +301,7 @@ class JobSetKind:
         del copy
         return True
 
-    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+    def ended_status(self, job: Json, outcome: JobOutcome, message: str, at: datetime) -> Json:
         """Return the condition with which JobSet ignores a JobSet, beside the others, and its terminal state."""
         kind = _CONDITION_OF[outcome]
         conditions = objects(mapping(job.get("status")).get("conditions"))
@@ -394,10 +394,10 @@ def _status_text(job: Json, restarts: int) -> str:
     return f"{restarts} {text(suspended.get('status')) or '-'} {text(suspended.get('lastTransitionTime')) or '-'}"
 
 
-_CONDITION_OF: Final = {Outcome.COMPLETED: "Completed", Outcome.FAILED: "Failed"}
+_CONDITION_OF: Final = {JobOutcome.COMPLETED: "Completed", JobOutcome.FAILED: "Failed"}
 
 
-def _outcome_of(job: Json) -> tuple[Outcome | None, datetime | None]:
+def _outcome_of(job: Json) -> tuple[JobOutcome | None, datetime | None]:
     for outcome, kind in _CONDITION_OF.items():
         condition = condition_of(job, kind)
         if condition.get("status") == "True":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import JobKey, Recreation, Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.observation import Observation, Outcome
+    from holdfast.fallback.state_machine.observation import JobOutcome, Observation
     from holdfast.scheduling.json import Json
 
 
@@ -71,7 +71,7 @@ class JobKind(Protocol):
         """Whether a copy that has failed is its job's failure; otherwise the job continues in its own cluster."""
         ...
 
-    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+    def ended_status(self, job: Json, outcome: JobOutcome, message: str, at: datetime) -> Json:
         """Return the status fields that end a suspended job; its operator keeps them."""
         ...
 

@@ -58,7 +58,7 @@ from holdfast.fallback.jobs.rayjob_successor import (
 )
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.events import EventReason, standing_event
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, RAY_GROUP
@@ -235,7 +235,7 @@ class RayJobKind:
             not_suspendable_reason=not_suspendable_reason(job)
             or affinity_problem([each.pod_spec for each in following], self.kind),
             outcome=outcome,
-            failure_cause=failure_cause(history, ended_at(job)) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(history, ended_at(job)) if outcome is JobOutcome.FAILED else None,
             can_be_recreated=can_have_successor(job),
             pool=pool,
             restarts=failed_attempts(job),
@@ -317,7 +317,7 @@ class RayJobKind:
         """Whether a RayJob that is valid has failed, and does not ask to be created again."""
         return deployment_status(copy) != INVALID and not asks_for_successor(copy)
 
-    def ended_status(self, job: Json, outcome: Outcome, message: str, at: datetime) -> Json:
+    def ended_status(self, job: Json, outcome: JobOutcome, message: str, at: datetime) -> Json:
         """Return the status that KubeRay gives a RayJob that has ended."""
         del job
         return ended_status(outcome, message, at)

@@ -15,7 +15,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     state_of_node,
 )
 from holdfast.fallback.state_machine.events import EventReason, standing_event
-from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Part
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Loss, Part
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 
@@ -47,20 +47,20 @@ def honors_suspension(job: Json) -> bool:
     return deployment_status(job) in _HONORS_SUSPENSION
 
 
-def outcome_of(job: Json) -> Outcome | None:
+def outcome_of(job: Json) -> JobOutcome | None:
     """Return how a RayJob ended; None while it may continue or be retried."""
     status = deployment_status(job)
     if status == _COMPLETE:
-        return Outcome.COMPLETED
-    return Outcome.FAILED if status in _FAILED else None
+        return JobOutcome.COMPLETED
+    return JobOutcome.FAILED if status in _FAILED else None
 
 
-def ended_status(outcome: Outcome, message: str, at: datetime) -> Json:
+def ended_status(outcome: JobOutcome, message: str, at: datetime) -> Json:
     """Return the part of the status with which a RayJob has ended, as KubeRay writes it.
 
     KubeRay reconciles a RayJob in these states only to delete its cluster, whatever state it had before.
     """
-    is_complete = outcome is Outcome.COMPLETED
+    is_complete = outcome is JobOutcome.COMPLETED
     return {
         "jobDeploymentStatus": _COMPLETE if is_complete else "Failed",
         "jobStatus": "SUCCEEDED" if is_complete else "FAILED",

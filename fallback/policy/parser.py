@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.policy.policy import (
-    Machine,
+    DeclaredFacts,
+    MachineResources,
     NoPolicy,
     Policy,
     PolicyTier,
-    TierFacts,
     is_dns_label,
     pool_in,
     pool_there,
@@ -58,7 +58,7 @@ class Problems:
         self._found.append(Problem(field=field, value=value, allowed=allowed, fix=fix))
 
 
-class Fields:
+class SpecFields:
     """The fields of one object at a path; a missing field is None, one of a wrong type None and a problem."""
 
     def __init__(self, document: Json, path: str, problems: Problems) -> None:
@@ -66,18 +66,20 @@ class Fields:
         self._path = path
         self._problems = problems
 
-    def section(self, name: str) -> Fields:
+    def section(self, name: str) -> SpecFields:
         """The object in a field; one without fields if it is missing."""
         value = self._document.get(name)
         if value is not None and not isinstance(value, Mapping):
             self._wrong(name, value, "an object")
-        return Fields(value if isinstance(value, Mapping) else {}, self._at(name), self._problems)
+        return SpecFields(value if isinstance(value, Mapping) else {}, self._at(name), self._problems)
 
-    def sections(self, name: str) -> tuple[Fields, ...]:
+    def sections(self, name: str) -> tuple[SpecFields, ...]:
         """The objects of a list; none if it is missing."""
         items = self._items(name)
         return tuple(
-            Fields(item if isinstance(item, Mapping) else {}, f"{self._at(name)}[{place}]", self._problems)
+            SpecFields(
+                item if isinstance(item, Mapping) else {}, f"{self._at(name)}[{place}]", self._problems
+            )
             for place, item in enumerate(items)
         )
 
@@ -186,10 +188,10 @@ _QUANTITY: Final = re.compile(r"[0-9]{1,18}(m|[kMGTP]|[KMGTP]i)?", re.ASCII)
 _MILLI: Final = 1000
 
 
-def read_facts(fields: Fields) -> TierFacts:
+def read_facts(fields: SpecFields) -> DeclaredFacts:
     """Read a tier's facts; missing ones are unknown."""
     capacity = fields.choice("capacity", [each.value for each in CapacityType])
-    return TierFacts(
+    return DeclaredFacts(
         capacity=CapacityType(capacity) if capacity else None,
         labels=fields.entries("labels"),
         taints=tuple(_taint(each) for each in fields.sections("taints")),
@@ -199,23 +201,23 @@ def read_facts(fields: Fields) -> TierFacts:
     )
 
 
-def _window(fields: Fields) -> CapacityWindow:
+def _window(fields: SpecFields) -> CapacityWindow:
     return CapacityWindow(begins=fields.time("begins"), ends=fields.time("ends"))
 
 
-def _taint(fields: Fields) -> Taint:
+def _taint(fields: SpecFields) -> Taint:
     key, value, effect = (fields.text(name) for name in ("key", "value", "effect"))
     return Taint(key=key or "", value=value or "", effect=effect or "NoSchedule")
 
 
-def _machine(fields: Fields) -> Machine | None:
+def _machine(fields: SpecFields) -> MachineResources | None:
     cpu, memory = _amount(fields, "cpu", _MILLI), _amount(fields, "memory", 1)
     if cpu is None or memory is None:
         return None
-    return Machine(cpu=cpu, memory=memory, gpus=fields.integer("gpus", 0, _MOST) or 0)
+    return MachineResources(cpu=cpu, memory=memory, gpus=fields.integer("gpus", 0, _MOST) or 0)
 
 
-def _amount(fields: Fields, name: str, units: int) -> int | None:
+def _amount(fields: SpecFields, name: str, units: int) -> int | None:
     """An amount of a resource, in `1/units` of its base unit."""
     text = fields.text(name)
     if text is None:
@@ -234,11 +236,11 @@ def parse_policy(policy: Json | None) -> Policy | NoPolicy:
     if policy is None:
         return NoPolicy()
     problems = Problems()
-    parsed = _policy(Fields(policy, "", problems).section("spec"), problems)
+    parsed = _policy(SpecFields(policy, "", problems).section("spec"), problems)
     return NoPolicy(problems=problems.texts) if problems.texts else parsed
 
 
-def _policy(spec: Fields, problems: Problems) -> Policy:
+def _policy(spec: SpecFields, problems: Problems) -> Policy:
     tiers = tuple(_tier(fields) for fields in spec.sections("tiers"))
     _check_tiers(tiers, problems)
     ladder = Policy(tiers=tiers)
@@ -258,7 +260,7 @@ def _policy(spec: Fields, problems: Problems) -> Policy:
     )
 
 
-def _tier(fields: Fields) -> PolicyTier:
+def _tier(fields: SpecFields) -> PolicyTier:
     return PolicyTier(
         pool=pool_in(fields.dns_label("cluster"), fields.dns_label("pool")),
         max_failures=fields.integer("maxFailures", UNLIMITED, MOST_FAILURES),
@@ -269,7 +271,7 @@ def _tier(fields: Fields) -> PolicyTier:
     )
 
 
-def _count(spec: Fields, name: str, default: int) -> int:
+def _count(spec: SpecFields, name: str, default: int) -> int:
     count = spec.integer(name, UNLIMITED, MOST_FAILURES)
     return default if count is None else count
 

@@ -23,7 +23,7 @@ DEFAULT_APPLICATION_FAILURES: Final = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineResources:
     """The smallest machine of a pool: CPU in millicores, memory in bytes, GPUs."""
 
     cpu: int
@@ -32,7 +32,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TierFacts:
+class DeclaredFacts:
     """The stack's facts about a tier's pool; any of them may be missing in a policy that is written by hand.
 
     `window` is when the pool has its capacity.
@@ -41,7 +41,7 @@ class TierFacts:
     capacity: CapacityType | None = None
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
-    machine: Machine | None = None
+    machine: MachineResources | None = None
     max_nodes: int | None = None
     window: CapacityWindow = ALWAYS
 
@@ -59,7 +59,7 @@ class PolicyTier:
     pool: str
     max_failures: int | None = None
     procurement_timeout: timedelta | None = None
-    facts: TierFacts = TierFacts()
+    facts: DeclaredFacts = DeclaredFacts()
     price: float | None = None
     max_price: float | None = None
     is_open: bool = True

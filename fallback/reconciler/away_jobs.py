@@ -27,7 +27,7 @@ from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.state import Phase
-from holdfast.fallback.state_machine.transfer import Stage
+from holdfast.fallback.state_machine.transfer import TransferStage
 from holdfast.scheduling.json import Json
 
 _log = logging.getLogger(__name__)
@@ -172,7 +172,7 @@ class AwayJobs:
             return
         record = copies.record_of(job)
         is_silent = _place(record.cluster, key) in self._silent
-        is_settled = (pool and record.stage is Stage.AWAY) or is_silent
+        is_settled = (pool and record.stage is TransferStage.AWAY) or is_silent
         self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_settled else _STEP_INTERVAL))
 
     def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:

@@ -23,7 +23,7 @@ _OTHER_SELECTIONS: Final = ("namespaces", "namespaceSelector", "matchLabelKeys",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class PlacementRequirements:
     """The requirements of one template. `labels` are those of its pods, as far as they are known before they exist."""
 
     selector: Mapping[str, str]
@@ -33,17 +33,19 @@ class Placement:
     problem: str | None = None
 
 
-NO_PLACEMENT: Final = Placement(selector={}, affinity={}, spread=(), labels={})
+NO_PLACEMENT: Final = PlacementRequirements(selector={}, affinity={}, spread=(), labels={})
 
 
-def placement_of(pod_spec: Json, labels: Mapping[str, str], problem: str | None = None) -> Placement:
+def placement_of(
+    pod_spec: Json, labels: Mapping[str, str], problem: str | None = None
+) -> PlacementRequirements:
     """Return the placement of a pod specification; preferences are not part of it.
 
     `problem`: what else decides where its pods run, as half a sentence.
     """
     affinity = mapping(pod_spec.get("affinity"))
     selector = mapping(pod_spec.get("nodeSelector"))
-    return Placement(
+    return PlacementRequirements(
         selector={key: text(value) for key, value in selector.items() if key not in {POOL, *CAPACITY_KEYS}},
         affinity={
             kind: {REQUIRED: required}
@@ -68,7 +70,7 @@ def _other_scheduling(pod_spec: Json) -> str | None:
     return "its pods claim devices (resourceClaims)" if sequence(pod_spec.get("resourceClaims")) else None
 
 
-def placement_problem(gang: Sequence[Placement]) -> str | None:
+def placement_problem(gang: Sequence[PlacementRequirements]) -> str | None:
     """Return why placeholders cannot reserve nodes for the pods of a gang, as half a sentence; None if they can."""
     for placement in gang:
         if placement.problem is not None:
@@ -81,7 +83,7 @@ def placement_problem(gang: Sequence[Placement]) -> str | None:
     return None
 
 
-def _term_problem(term: Json, gang: Sequence[Placement]) -> str | None:
+def _term_problem(term: Json, gang: Sequence[PlacementRequirements]) -> str | None:
     where = text(term.get("topologyKey"))
     extra = next((field for field in _OTHER_SELECTIONS if term.get(field)), None)
     if extra is not None:
@@ -91,7 +93,9 @@ def _term_problem(term: Json, gang: Sequence[Placement]) -> str | None:
     return None
 
 
-def placeholder_scheduling(placement: Placement, gang: Sequence[Placement], uid: str) -> Json:
+def placeholder_scheduling(
+    placement: PlacementRequirements, gang: Sequence[PlacementRequirements], uid: str
+) -> Json:
     """Return the affinity and the spread of the placeholders of one template of a gang; `uid` is the job's."""
     affinity: dict[str, JsonValue] = dict(placement.affinity)
     for kind in _POD_TERMS:
@@ -105,14 +109,14 @@ def placeholder_scheduling(placement: Placement, gang: Sequence[Placement], uid:
     }
 
 
-def _translated(term: Json, gang: Sequence[Placement], uid: str) -> Json:
+def _translated(term: Json, gang: Sequence[PlacementRequirements], uid: str) -> Json:
     numbers: list[JsonValue] = [str(number) for number in _matching(term, gang)]
     of_shapes: Json = {"key": SHAPE, "operator": "In", "values": numbers}
     selector: Json = {"matchLabels": {RESERVED_FOR: uid}, "matchExpressions": [of_shapes]}
     return {**term, "labelSelector": selector}
 
 
-def _matching(term: Json, gang: Sequence[Placement]) -> tuple[int, ...]:
+def _matching(term: Json, gang: Sequence[PlacementRequirements]) -> tuple[int, ...]:
     """Return the numbers of the templates whose pods a term selects."""
     selector = mapping(term.get("labelSelector"))
     return tuple(number for number, each in enumerate(gang) if selects(selector, each.labels))

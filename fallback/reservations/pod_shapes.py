@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.reservations.placement import NO_PLACEMENT, Placement
+from holdfast.fallback.reservations.placement import NO_PLACEMENT, PlacementRequirements
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.fallback.policy.policy import Machine
+    from holdfast.fallback.policy.policy import MachineResources
     from holdfast.scheduling.json import Json
 
 
@@ -29,7 +29,7 @@ class PodShape:
     count: int
     requests: Mapping[str, str]
     tolerations: tuple[Json, ...] = ()
-    placement: Placement = NO_PLACEMENT
+    placement: PlacementRequirements = NO_PLACEMENT
 
 
 def gang_size(shapes: Sequence[PodShape]) -> int:
@@ -37,7 +37,7 @@ def gang_size(shapes: Sequence[PodShape]) -> int:
     return sum(shape.count for shape in shapes)
 
 
-def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
+def machines_needed(shapes: Sequence[PodShape], machine: MachineResources | None) -> int:
     """Estimate how many of the pool's smallest machines the gang fills.
 
     Used to skip pools whose limits are too small. A wrong estimate only leads to a timeout, and the job keeps running, so
@@ -50,7 +50,7 @@ def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
     return math.ceil(sum(Fraction(shape.count, _pods_per_machine(shape, machine)) for shape in shapes))
 
 
-def _pods_per_machine(shape: PodShape, machine: Machine) -> int:
+def _pods_per_machine(shape: PodShape, machine: MachineResources) -> int:
     """How many such pods fit a machine; a pod that is larger than the smallest machine needs a larger one for itself."""
     offered = {"cpu": Fraction(machine.cpu, 1000), "memory": machine.memory, GPU_RESOURCE: machine.gpus}
     asked = {resource: parse_quantity(shape.requests.get(resource, "0")) for resource in offered}

@@ -127,7 +127,7 @@ Action: TypeAlias = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class JobStep:
     """What one part of the state machine returns: the next state, the actions, and the events.
 
     A state that no action carries is written by `decide`.

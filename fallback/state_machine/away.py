@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.fallback.policy.policy import Policy, cluster_of, pool_there
-from holdfast.fallback.state_machine.actions import Step, Suspend
+from holdfast.fallback.state_machine.actions import JobStep, Suspend
 from holdfast.fallback.state_machine.capacity_wait import track_wait
 from holdfast.fallback.state_machine.closed_tiers import kept_from_lower_tiers
 from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
@@ -24,7 +24,7 @@ from holdfast.scheduling.labels import LOST_COPY
 from holdfast.scheduling.quantities import format_duration
 
 
-def go_away(state: JobState, observation: Observation) -> Step:
+def go_away(state: JobState, observation: Observation) -> JobStep:
     """Enter a tier in another cluster: no pod of the job is left here, and its copy is created there."""
     entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
     report = JobEvent(
@@ -34,7 +34,7 @@ def go_away(state: JobState, observation: Observation) -> Step:
             f"{pool_there(state.pool)}, and continues from the latest checkpoint."
         ),
     )
-    return Step(state=replace(entered, phase=Phase.AWAY), events=(report,))
+    return JobStep(state=replace(entered, phase=Phase.AWAY), events=(report,))
 
 
 def seen_there(state: JobState, observation: Observation) -> Observation:
@@ -68,7 +68,7 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
     )
 
 
-def step_away(state: JobState, observation: Observation, policy: Policy) -> Step:
+def step_away(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     """Take a job that is away one step further: measure its copy's wait and failures, and fail over or fail back."""
     seen = seen_there(state, observation)
     now, placed = _track(state, seen)
@@ -122,14 +122,14 @@ def why_move(state: JobState, observation: Observation, policy: Policy) -> JobEv
     )
 
 
-def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier, why: JobEvent) -> Step:
+def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier, why: JobEvent) -> JobStep:
     above = reserved_tier(state, seen, policy)
     if above is not None:
         return fail_back(state, seen, above)
     return _recalled(fail_over(state, seen, policy, below, why))
 
 
-def _recalled(step: Step) -> Step:
+def _recalled(step: JobStep) -> JobStep:
     """Return the step that suspends a job for any reason: whether its copy has nodes by now cannot be checked here."""
     actions = (
         replace(each, only_without_nodes=False) if isinstance(each, Suspend) else each

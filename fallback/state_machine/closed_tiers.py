@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.actions import Step
+from holdfast.fallback.state_machine.actions import JobStep
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failover import fail_over, give_up, pause
 from holdfast.fallback.state_machine.observation import Observation
@@ -19,7 +19,7 @@ from holdfast.scheduling.frozen import replace
 
 def kept_from_lower_tiers(
     state: JobState, observation: Observation, policy: Policy, why: JobEvent
-) -> Step | None:
+) -> JobStep | None:
     """The move of a job that must leave its tier while cost limits exclude all lower tiers; None if it stays.
 
     A job whose program fails stays: it would fail on every tier in turn.

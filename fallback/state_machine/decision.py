@@ -13,10 +13,10 @@ from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.actions import (
     Action,
     ForceDelete,
+    JobStep,
     Recreate,
     ReleaseReservation,
     Resume,
-    Step,
     Suspend,
     WriteState,
 )
@@ -251,15 +251,15 @@ def _left_suspended(
     )
 
 
-def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if not observation.follows or observation.outcome is not None:
-        return Step(state=None)
+        return JobStep(state=None)
     blocked = blocking_event(observation, policy)
     if blocked is not None or not isinstance(policy, Policy):
-        return Step(state=None, events=(blocked,) if blocked else ())
+        return JobStep(state=None, events=(blocked,) if blocked else ())
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
-        return Step(state=None, events=(not_on_ladder_event(observation, policy),))
+        return JobStep(state=None, events=(not_on_ladder_event(observation, policy),))
     first = with_ledger(first_tier_visit(observation, observation.pool, rank), observation, policy)
     first = track_pace(first, observation, policy)
     return (
@@ -269,7 +269,7 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Ste
     )
 
 
-def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     # Of a job that is left alone restarts are not counted, so each look would take its last one for a new one.
     untracked = state
     if isinstance(policy, Policy):
@@ -281,10 +281,10 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
     blocked = blocking_event(observation, policy) if observation.follows else None
     if blocked is not None or not observation.follows or not isinstance(policy, Policy):
         left = replace(untracked, failback=None)
-        return Step(state=left, events=(blocked,) if blocked else ())
+        return JobStep(state=left, events=(blocked,) if blocked else ())
     if observation.suspended:
         is_known = state.phase is Phase.STOPPED
-        return Step(state=state) if is_known else step_suspended_externally(state, observation)
+        return JobStep(state=state) if is_known else step_suspended_externally(state, observation)
     if state.phase in {Phase.STOPPED, Phase.FINISHED}:
         # The job may have been suspended for hours: the visit's timeouts start again, its counts continue.
         resumed = replace(resume_tier_visit(state, observation), since=observation.now)
@@ -294,12 +294,12 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
     return step_running(state, observation, policy)
 
 
-def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> Step:
+def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> JobStep:
     """Handle a job whose pods select another pool than at its suspension: it is now on that pool's tier."""
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         left = replace(untracked, failback=None)
-        return Step(state=left, events=(not_on_ladder_event(observation, policy),))
+        return JobStep(state=left, events=(not_on_ladder_event(observation, policy),))
     return step_running(
         new_tier_visit(replace(state, failback=None), observation, pool=observation.pool, rank=rank),
         observation,
@@ -326,7 +326,10 @@ def _is_ledger_due(before: JobState, observation: Observation) -> bool:
 
 
 def _complete(
-    before: JobState | UnreadableState | None, step: Step, observation: Observation, policy: Policy | NoPolicy
+    before: JobState | UnreadableState | None,
+    step: JobStep,
+    observation: Observation,
+    policy: Policy | NoPolicy,
 ) -> Decision:
     """Return the decision: the step, plus the state to write and the reservation to release."""
     actions = step.actions

@@ -15,9 +15,9 @@ from holdfast.fallback.reservations.pod_shapes import gang_size, machines_needed
 from holdfast.fallback.state_machine.actions import (
     CreatePlaceholders,
     DeletePlaceholders,
+    JobStep,
     ReleaseReservation,
     RequestCheckpoint,
-    Step,
     TaintReservedNodes,
 )
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
@@ -87,7 +87,7 @@ def reserved_tier(state: JobState, observation: Observation, policy: Policy) -> 
     return tier_above if is_whole else None
 
 
-def step_failback(state: JobState, observation: Observation, policy: Policy) -> Step:
+def step_failback(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     """Start a failback for a job on a lower tier, or take the next step of the current one."""
     if state.failback is None:
         return _start(state, observation, policy)
@@ -107,26 +107,26 @@ def without_expired_failback(state: JobState, observation: Observation, policy: 
     return replace(state, failback=None, last_failback_at=observation.now) if is_late else state
 
 
-def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
+def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     due = failback_due_at(state, policy)
     is_settled = state.has_all_nodes and observation.can_be_suspended and observation.shapes
     if due is None or observation.now < due or not is_settled or _is_too_late(observation, policy):
-        return Step(state=state)
+        return JobStep(state=state)
     above = tiers_above(state, observation, policy)
     if not above:
-        return Step(state=state)
+        return JobStep(state=state)
     problem = placement_problem([shape.placement for shape in observation.shapes])
     if problem is not None:
         message = (
             f"No capacity can be reserved on a better tier, because {problem}; the job stays on {state.pool}."
         )
         event = JobEvent(reason=EventReason.PLACEMENT_NOT_RESERVABLE, message=message)
-        return Step(state=replace(state, last_failback_at=observation.now), events=(event,))
+        return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
     if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
-        return Step(state=state)
+        return JobStep(state=state)
     if not fitting:
-        return Step(
+        return JobStep(
             state=replace(state, last_failback_at=observation.now),
             events=(
                 JobEvent(
@@ -143,7 +143,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
     )
 
 
-def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier) -> Step:
+def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier) -> JobStep:
     attempt = FailbackAttempt(pool=tier_above.pool, stage=FailbackStage.RESERVING, since=observation.now)
     # Release other reservations first: two tiers' capacity is never paid for at once.
     action = (
@@ -151,7 +151,7 @@ def _reserve(state: JobState, observation: Observation, policy: Policy, tier_abo
         if observation.reservation is None
         else ReleaseReservation()
     )
-    return Step(
+    return JobStep(
         state=replace(state, failback=attempt),
         actions=(action,),
         events=(
@@ -168,7 +168,7 @@ def _reserve(state: JobState, observation: Observation, policy: Policy, tier_abo
 
 def _await_reservation(
     state: JobState, attempt: FailbackAttempt, observation: Observation, policy: Policy
-) -> Step:
+) -> JobStep:
     """RESERVING and TAINTING: create the missing placeholders, then taint their nodes."""
     tier_above = reserved_tier(state, observation, policy)
     if tier_above is not None and observation.can_be_suspended:
@@ -179,36 +179,36 @@ def _await_reservation(
         return _yield_reservation(state, attempt)
     wanted = gang_size(observation.shapes)
     if observation.reservation is not None and observation.reservation.pool != attempt.pool:
-        return Step(state=state, actions=(ReleaseReservation(),))
+        return JobStep(state=state, actions=(ReleaseReservation(),))
     if observation.reservation is not None and observation.reservation.placed >= wanted > 0:
         tainting = replace(state, failback=replace(attempt, stage=FailbackStage.TAINTING))
-        return Step(state=tainting, actions=(TaintReservedNodes(),))
+        return JobStep(state=tainting, actions=(TaintReservedNodes(),))
     holding = replace(state, failback=replace(attempt, stage=FailbackStage.RESERVING))
     if observation.reservation is None or observation.reservation.pods < wanted:
-        return Step(
+        return JobStep(
             state=holding, actions=(CreatePlaceholders(pool=attempt.pool, shapes=observation.shapes),)
         )
-    return Step(state=holding)
+    return JobStep(state=holding)
 
 
 def _reservation_complete(
     state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
-) -> Step:
+) -> JobStep:
     if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
         # A copy is not reached by requests: it gets SIGTERM.
         return fail_back(state, observation, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
-    return Step(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))
+    return JobStep(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))
 
 
 def _await_checkpoint(
     state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier
-) -> Step:
+) -> JobStep:
     attempt = state.failback
     if attempt is None or reserved_tier(state, observation, policy) is None:
         # A reserved node is gone: there is nothing to move to, and the timeout stays the same.
         again = replace(attempt, stage=FailbackStage.RESERVING, requested_at=None) if attempt else None
-        return Step(state=replace(state, failback=again))
+        return JobStep(state=replace(state, failback=again))
     asked_at = attempt.requested_at or attempt.since
     if not observation.can_be_suspended and observation.now >= attempt.since + policy.hold_timeout:
         return _end(
@@ -218,10 +218,10 @@ def _await_checkpoint(
     if (is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT) and observation.can_be_suspended:
         return fail_back(state, observation, tier_above)
     is_sent = observation.checkpoint_requested_at == asked_at
-    return Step(state=state, actions=() if is_sent else (RequestCheckpoint(at=asked_at),))
+    return JobStep(state=state, actions=() if is_sent else (RequestCheckpoint(at=asked_at),))
 
 
-def _try_next_tier(state: JobState, observation: Observation, policy: Policy) -> Step:
+def _try_next_tier(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     """Try the next better tier after one whose capacity did not come; after the last one, wait until the next failback."""
     tried = policy.rank_of(state.failback.pool) if state.failback else None
     rest = [
@@ -249,9 +249,9 @@ def _queue_interval(state: JobState) -> timedelta:
     return QUEUE_INTERVAL * (1 + int.from_bytes(digest[:4], "big") / 2**32)
 
 
-def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> Step:
+def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> JobStep:
     """Release the reservation in favor of an older job. The next attempt is due at once, after that job's."""
-    return Step(
+    return JobStep(
         state=replace(state, failback=None),
         events=(
             JobEvent(
@@ -262,9 +262,9 @@ def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> Step:
     )
 
 
-def _end(state: JobState, observation: Observation, why: str) -> Step:
+def _end(state: JobState, observation: Observation, why: str) -> JobStep:
     """End an attempt. `decide` releases what was reserved, since no failback is under way."""
-    return Step(
+    return JobStep(
         state=replace(state, failback=None, last_failback_at=observation.now),
         events=(
             JobEvent(
@@ -274,12 +274,12 @@ def _end(state: JobState, observation: Observation, why: str) -> Step:
     )
 
 
-def _finish_move(state: JobState, observation: Observation) -> Step:
+def _finish_move(state: JobState, observation: Observation) -> JobStep:
     """Finish after the job was resumed on reserved nodes, which stay reserved until all of its pods are bound."""
     if state.phase is Phase.RUNNING and observation.is_placed:
-        return Step(state=replace(state, failback=None))
+        return JobStep(state=replace(state, failback=None))
     has_placeholders = observation.reservation is not None and observation.reservation.pods > 0
-    return Step(state=state, actions=(DeletePlaceholders(),) if has_placeholders else ())
+    return JobStep(state=state, actions=(DeletePlaceholders(),) if has_placeholders else ())
 
 
 def _target(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier, home_pool
-from holdfast.fallback.state_machine.actions import RequestCheckpoint, Step, Suspend
+from holdfast.fallback.state_machine.actions import JobStep, RequestCheckpoint, Suspend
 from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
@@ -98,7 +98,9 @@ def _closed_event(tier: PolicyTier, observation: Observation) -> JobEvent | None
     return None
 
 
-def checkpoint_first(state: JobState, observation: Observation, policy: Policy, why: JobEvent) -> Step | None:
+def checkpoint_first(
+    state: JobState, observation: Observation, policy: Policy, why: JobEvent
+) -> JobStep | None:
     """Return the step that requests a checkpoint before a job leaves capacity that ends; None if it can leave now."""
     tier = current_tier(state, policy)
     ends = None if tier is None else tier.facts.window.ends
@@ -107,9 +109,9 @@ def checkpoint_first(state: JobState, observation: Observation, policy: Policy, 
         return None
     asked_at = observation.checkpoint_requested_at
     if asked_at is None or asked_at < ends:
-        return Step(state=state, actions=(RequestCheckpoint(at=observation.now),))
+        return JobStep(state=state, actions=(RequestCheckpoint(at=observation.now),))
     is_answered = observation.checkpointed_at is not None and observation.checkpointed_at >= asked_at
-    return None if is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT else Step(state=state)
+    return None if is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT else JobStep(state=state)
 
 
 def give_up_event(
@@ -216,7 +218,7 @@ def _given_up_event(why: str) -> JobEvent:
 
 def fail_over(
     state: JobState, observation: Observation, policy: Policy, tier: RankedTier, why: JobEvent
-) -> Step:
+) -> JobStep:
     """Suspend the job to resume it on a lower tier."""
     moving = replace(
         _suspending(state, observation, Purpose.FAILOVER),
@@ -230,7 +232,7 @@ def fail_over(
     return _suspended(moving, replace(why, message=f"{why.message} The job moves on to {tier.pool}."))
 
 
-def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
+def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> JobStep:
     """Suspend the job to resume it on the better tier whose capacity is reserved for it."""
     attempt = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
     moving = replace(
@@ -245,7 +247,7 @@ def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> St
     )
 
 
-def pause(state: JobState, observation: Observation, purpose: Purpose, why: JobEvent) -> Step:
+def pause(state: JobState, observation: Observation, purpose: Purpose, why: JobEvent) -> JobStep:
     """Suspend a job that stays on its tier: to yield its nodes, or until cost limits allow the tier."""
     moving = replace(
         _suspending(state, observation, purpose), waited=time_waited(state, observation), failback=None
@@ -264,7 +266,7 @@ def yield_event(state: JobState, observation: Observation) -> JobEvent:
     )
 
 
-def restart(state: JobState, observation: Observation) -> Step:
+def restart(state: JobState, observation: Observation) -> JobStep:
     """Suspend a job whose head is lost, to resume it on the same tier."""
     moving = replace(
         _suspending(state, observation, Purpose.RESTART),
@@ -282,7 +284,7 @@ def restart(state: JobState, observation: Observation) -> Step:
     )
 
 
-def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
+def give_up(state: JobState, observation: Observation, why: JobEvent) -> JobStep:
     """Suspend the job permanently."""
     ended = replace(
         state,
@@ -292,13 +294,13 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
         suspended_at=observation.now,
         failback=None,
     )
-    return Step(state=ended, actions=(Suspend(state=ended, pool=home_pool(ended.pool)),), events=(why,))
+    return JobStep(state=ended, actions=(Suspend(state=ended, pool=home_pool(ended.pool)),), events=(why,))
 
 
-def suspend_again(state: JobState, observation: Observation) -> Step:
+def suspend_again(state: JobState, observation: Observation) -> JobStep:
     """Return the step that suspends a job in the middle of its move, with a template that selects the move's target."""
     again = replace(state, operator_status=observation.operator_status)
-    return Step(state=again, actions=(_suspension(again),))
+    return JobStep(state=again, actions=(_suspension(again),))
 
 
 def _suspension(state: JobState) -> Suspend:
@@ -327,10 +329,10 @@ def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> 
     )
 
 
-def _suspended(state: JobState, report: JobEvent) -> Step:
+def _suspended(state: JobState, report: JobEvent) -> JobStep:
     """Return the step that suspends a job; for lack of nodes only if the API server confirms it, because the cache may be behind."""
     suspend = replace(_suspension(state), only_without_nodes=report.reason in _WITHOUT_NODES)
-    return Step(state=state, actions=(suspend,), events=(report,))
+    return JobStep(state=state, actions=(suspend,), events=(report,))
 
 
 def _short_failbacks(state: JobState, observation: Observation, policy: Policy) -> int:

@@ -47,7 +47,7 @@ class Part(StrEnum):
     HEAD = "Head"
 
 
-class Outcome(StrEnum):
+class JobOutcome(StrEnum):
     """How a job ended. The controller never touches a job that has ended, unless it may be recreated."""
 
     COMPLETED = "Completed"
@@ -223,7 +223,7 @@ class Observation:
     operator_status: str = ""
     can_be_suspended: bool = True
     not_suspendable_reason: str | None = None
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     failure_cause: Cause | None = None
     can_be_recreated: bool = False
     is_managed_by_kueue: bool = False

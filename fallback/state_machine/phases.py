@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import DeleteChildren, DeletePlaceholders, Recreate, Resume, Step
+from holdfast.fallback.state_machine.actions import (
+    DeleteChildren,
+    DeletePlaceholders,
+    JobStep,
+    Recreate,
+    Resume,
+)
 from holdfast.fallback.state_machine.away import go_away, seen_there, slow_return_event, step_away, why_move
 from holdfast.fallback.state_machine.capacity_wait import (
     is_reached,
@@ -33,7 +39,7 @@ from holdfast.fallback.state_machine.failover import (
     yield_event,
 )
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
-from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation
 from holdfast.fallback.state_machine.outages import count_eviction, count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy
 from holdfast.fallback.state_machine.spending_limits import (
@@ -63,7 +69,7 @@ _COUNTED_REASONS: Final = {
 }
 
 
-def step_running(state: JobState, observation: Observation, policy: Policy) -> Step:
+def step_running(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     """Take a job that runs or waits for nodes one step further: count losses, measure its wait, and fail over or fail back."""
     now = count_losses(state, observation, policy)
     said = _outage_event(state, now, policy)
@@ -75,7 +81,9 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
     elif observation.can_be_suspended:
         step = departure
     else:
-        step = Step(state=without_expired_failback(now, observation, policy), events=(_move_blocked_event(),))
+        step = JobStep(
+            state=without_expired_failback(now, observation, policy), events=(_move_blocked_event(),)
+        )
     standing = (
         *_no_lower_tier_event(now, observation, policy),
         *pods_missing_events(now, observation),
@@ -86,7 +94,7 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
     return replace(step, events=(*said, *placed, *step.events, *standing))
 
 
-def _move(state: JobState, observation: Observation, policy: Policy) -> Step | None:
+def _move(state: JobState, observation: Observation, policy: Policy) -> JobStep | None:
     """The move that the job must make; None if it stays."""
     why = why_move(state, observation, policy)
     below = tier_below(state, observation, policy)
@@ -158,7 +166,7 @@ def _move_blocked_event() -> JobEvent:
 MAX_RESUSPENSIONS: Final = 3
 
 
-def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     """Take a suspended job one step further. A move is completed even if the ladder is gone."""
     step = _step_suspended(state, observation, policy)
     is_moving = observation.follows and state.phase is not Phase.GIVEN_UP
@@ -169,43 +177,43 @@ def step_suspended(state: JobState, observation: Observation, policy: Policy | N
     return replace(step, events=(*step.events, *warnings))
 
 
-def _step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if not observation.suspended:
         # While a copy may run, the transfer suspends the job again.
-        return _resumed_externally(state, observation) if observation.may_run_here else Step(state=state)
+        return _resumed_externally(state, observation) if observation.may_run_here else JobStep(state=state)
     if observation.is_managed_by_kueue:
         return _handed_to_kueue(state)
     if state.phase is Phase.GIVEN_UP:
-        return Step(state=state)
+        return JobStep(state=state)
     if observation.is_deleted:
-        return Step(state=state)
+        return JobStep(state=state)
     if not observation.follows:
         return step_taken_over(state, observation)
     if state.phase is Phase.AWAY:
-        return step_away(state, observation, policy) if isinstance(policy, Policy) else Step(state=state)
+        return step_away(state, observation, policy) if isinstance(policy, Policy) else JobStep(state=state)
     if state.phase is Phase.PAUSED:
         return _paused(state, observation, policy)
     return _suspending(state, observation, policy)
 
 
-def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     state = _with_valid_target(state, observation, policy)
     if home_pool(state.pool) not in {observation.pool, ""}:
         return suspend_again(state, observation)
     slow = _slow_suspension_event(state, observation)
     if observation.pods_remaining > 0:
-        return Step(state=state, events=slow)
+        return JobStep(state=state, events=slow)
     deletion = (DeleteChildren(),) if observation.outdated_children > 0 else ()
     if state.purpose is not Purpose.YIELD and _has_observed_suspension(state, observation):
         step = _resume(state, observation, policy, recreates_children=True)
         if any(isinstance(each, Resume) for each in step.actions):
             return replace(step, actions=(*deletion, *step.actions))
     if not observation.is_suspension_complete:
-        return Step(state=state, events=slow)
+        return JobStep(state=state, events=slow)
     if deletion:
-        return Step(state=state, actions=deletion, events=slow)
+        return JobStep(state=state, actions=deletion, events=slow)
     if state.purpose is Purpose.YIELD:
-        return Step(
+        return JobStep(
             state=replace(
                 state,
                 phase=Phase.PAUSED,
@@ -249,12 +257,12 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
 
 def _resume(
     state: JobState, observation: Observation, policy: Policy | NoPolicy, *, recreates_children: bool = False
-) -> Step:
+) -> JobStep:
     if not observation.may_run_here:
-        return Step(state=state, events=slow_return_event(state, observation))
+        return JobStep(state=state, events=slow_return_event(state, observation))
     is_bought = moves_to_reservation(state)
     if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
-        return Step(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
+        return JobStep(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
     if cluster_of(state.pool):
         return go_away(state, observation)
     is_move = state.purpose in MOVES
@@ -273,24 +281,24 @@ def _resume(
         tolerate_reservation=is_bought,
         recreates_children=recreates_children,
     )
-    return Step(
+    return JobStep(
         state=resumed, actions=(resume, DeletePlaceholders()) if is_bought else (resume,), events=(report,)
     )
 
 
-def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if isinstance(policy, Policy) and not is_reached(state.resume_at, observation.now):
-        return Step(state=state)
+        return JobStep(state=state)
     is_elsewhere = home_pool(state.pool) not in {observation.pool, ""}
     if observation.pods_remaining > 0 or is_elsewhere or observation.outdated_children > 0:
-        return Step(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
+        return JobStep(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
     valid = _with_valid_target(state, observation, policy)
     if valid.pool != state.pool:
-        return Step(state=replace(valid, phase=Phase.SUSPENDING, resume_at=None))
+        return JobStep(state=replace(valid, phase=Phase.SUSPENDING, resume_at=None))
     return _resume(state, observation, policy)
 
 
-def _resumed_externally(state: JobState, observation: Observation) -> Step:
+def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
     """Handle a job that another client has resumed.
 
     In the middle of a move the job is suspended again, or the gangs of two tiers would write one checkpoint; but only a
@@ -305,7 +313,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
         resumed = resume_tier_visit(state, observation)
     else:
         resumed = new_tier_visit(replace(state, failback=None), observation, pool=pool, rank=state.rank)
-    return Step(
+    return JobStep(
         state=resumed,
         events=(
             JobEvent(
@@ -317,9 +325,9 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
     )
 
 
-def _handed_to_kueue(state: JobState) -> Step:
+def _handed_to_kueue(state: JobState) -> JobStep:
     """Handle a job that Kueue took over while it was suspended: from now on Kueue decides whether it runs."""
-    return Step(
+    return JobStep(
         state=replace(state, phase=Phase.STOPPED, purpose=None, resume_at=None, failback=None),
         events=(
             JobEvent(
@@ -361,27 +369,27 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
 MAX_RECREATIONS: Final = 10
 
 
-def step_finished(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+def step_finished(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     """Close the state of a job that has completed or failed, or recreate the job if it asks for that."""
     if state.phase is Phase.FINISHED:
-        return Step(state=state)
+        return JobStep(state=state)
     if isinstance(policy, Policy) and _must_recreate(state, observation):
         return _recreate(state, observation, policy)
     finished = at_rest(state, Phase.FINISHED)
     spent = "" if state.ledger is None else spending_text(state.ledger, on_demand_price(observation, policy))
-    return Step(state=finished, events=(_finished_event(state, observation, spent),))
+    return JobStep(state=finished, events=(_finished_event(state, observation, spent),))
 
 
 def _must_recreate(state: JobState, observation: Observation) -> bool:
     wanted = observation.can_be_recreated and observation.follows and not observation.is_managed_by_kueue
-    has_failed = observation.outcome is Outcome.FAILED and observation.failure_cause not in {
+    has_failed = observation.outcome is JobOutcome.FAILED and observation.failure_cause not in {
         None,
         Cause.APPLICATION,
     }
     return wanted and has_failed and state.recreations < MAX_RECREATIONS
 
 
-def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step:
+def _recreate(state: JobState, observation: Observation, policy: Policy) -> JobStep:
     hurt = state if state.suspended_by_us else count_eviction(state, observation.now, policy)
     tier = current_tier(hurt, policy)
     is_spent = tier is None or tier.is_spent(counted_failures(hurt, policy.failures))
@@ -407,7 +415,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         message=f"The job that failed is created again on {recreated.pool}, from its latest checkpoint.",
     )
     is_move = below is not None or (state.suspended_by_us and state.purpose in MOVES)
-    return Step(
+    return JobStep(
         state=recreated,
         actions=(Recreate(state=recreated, pool=recreated.pool),),
         events=(
@@ -426,7 +434,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
 
 def _finished_event(state: JobState, observation: Observation, spent: str) -> JobEvent:
     where = "in the middle of a move" if state.phase is Phase.SUSPENDING else f"on {state.pool}"
-    if observation.outcome is Outcome.COMPLETED:
+    if observation.outcome is JobOutcome.COMPLETED:
         costs = f" It ran {spent}." if spent else ""
         return JobEvent(reason=EventReason.COMPLETED, message=f"The job has completed, {where}.{costs}")
     return JobEvent(

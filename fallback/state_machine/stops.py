@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.fallback.policy.policy import cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import DeleteChildren, Step, Suspend
+from holdfast.fallback.state_machine.actions import DeleteChildren, JobStep, Suspend
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
@@ -37,9 +37,9 @@ def stopped_state(state: JobState, observation: Observation) -> JobState:
     return at_rest(state, Phase.STOPPED)
 
 
-def step_suspended_externally(state: JobState, observation: Observation) -> Step:
+def step_suspended_externally(state: JobState, observation: Observation) -> JobStep:
     """Record that another client has suspended the job."""
-    return Step(
+    return JobStep(
         state=stopped_state(state, observation),
         events=(
             JobEvent(
@@ -53,7 +53,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> Step
     )
 
 
-def step_stop(state: JobState | None, observation: Observation) -> Step | None:
+def step_stop(state: JobState | None, observation: Observation) -> JobStep | None:
     """Stop a job whose user or home requests it; None without a request, or if it cannot be suspended now."""
     pool = observation.pool if state is None or not state.suspended_by_us else home_pool(state.pool)
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
@@ -65,17 +65,19 @@ def step_stop(state: JobState | None, observation: Observation) -> Step | None:
         has_outdated = observation.is_suspension_complete and observation.outdated_children > 0
         actions = (DeleteChildren(),) if has_outdated and not observation.pods_remaining else ()
         is_news = state is None or state.phase is not Phase.STOPPED
-        return Step(state=stopped, actions=actions, events=(_stopped_event(observation),) if is_news else ())
+        return JobStep(
+            state=stopped, actions=actions, events=(_stopped_event(observation),) if is_news else ()
+        )
     if not observation.can_be_suspended or observation.not_suspendable_reason is not None:
         return None
-    return Step(
+    return JobStep(
         state=stopped, actions=(Suspend(state=stopped, pool=pool),), events=(_stopped_event(observation),)
     )
 
 
-def step_taken_over(state: JobState, observation: Observation) -> Step:
+def step_taken_over(state: JobState, observation: Observation) -> JobStep:
     """Hand over a job whose label was removed while the controller suspended it: it stays suspended."""
-    return Step(
+    return JobStep(
         state=stopped_state(state, observation),
         events=(
             JobEvent(

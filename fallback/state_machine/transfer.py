@@ -17,10 +17,10 @@ from holdfast.scheduling.frozen import replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.fallback.state_machine.observation import Outcome
+    from holdfast.fallback.state_machine.observation import JobOutcome
 
 
-class Stage(StrEnum):
+class TransferStage(StrEnum):
     """The stage of a transfer. Stages follow each other in this order; each epoch has each stage once."""
 
     HOME = "Home"  #: the job may run at home; no copy may run
@@ -47,7 +47,7 @@ class TransferRecord:
 
     uid: str
     epoch: int = 0
-    stage: Stage = Stage.HOME
+    stage: TransferStage = TransferStage.HOME
     cluster: str = ""
     copy: str = ""
 
@@ -84,10 +84,10 @@ def read_transfer(text: str, uid: str) -> TransferRecord | None:
     if len(parts) != _PARTS or parts[0] != _VERSION or parts[1] != uid:
         return None
     epoch = read_epoch(parts[2])
-    if epoch is None or parts[3] not in set(Stage):
+    if epoch is None or parts[3] not in set(TransferStage):
         return None
     cluster, copy = ("" if part == _ABSENT else part for part in parts[4:])
-    return TransferRecord(uid=uid, epoch=epoch, stage=Stage(parts[3]), cluster=cluster, copy=copy)
+    return TransferRecord(uid=uid, epoch=epoch, stage=TransferStage(parts[3]), cluster=cluster, copy=copy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class CopyView:
     epoch: int = 0
     permit: Permit = Permit.WAITING
     is_quiet: bool = False
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ class SuspendAtHome:
 class RecordOutcome:
     """Write how the copy ended into the job's status."""
 
-    outcome: Outcome
+    outcome: JobOutcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +209,7 @@ def may_run(permit: Permit | None) -> bool:
 
 def may_run_at_home(view: HomeView) -> bool:
     """Whether the job may be resumed at home."""
-    return not view.is_held and (view.record is None or view.record.stage is Stage.HOME)
+    return not view.is_held and (view.record is None or view.record.stage is TransferStage.HOME)
 
 
 def is_allowed_update(before: Permit, after: Permit, *, is_suspended: bool) -> bool:
@@ -226,20 +226,20 @@ def decide_transfer(view: HomeView, remotes: Mapping[str, RemoteView | None]) ->
     if view.record is None:
         return _recover(view, remotes) if view.is_held else _at_home(view, TransferRecord(uid=view.uid))
     record = view.record
-    if record.stage is not Stage.HOME:
+    if record.stage is not TransferStage.HOME:
         if view.abandoned == record.epoch:
             return _home_record(record)
         if not view.is_suspended and not view.is_ended:
             return SuspendAtHome()
     remote = remotes.get(record.cluster)
     match record.stage:
-        case Stage.HOME:
+        case TransferStage.HOME:
             return _at_home(view, record)
-        case Stage.PREPARING:
+        case TransferStage.PREPARING:
             return _preparing(view, record, remote)
-        case Stage.AWAY:
+        case TransferStage.AWAY:
             return _away(view, record, remote)
-        case Stage.RETURNING:
+        case TransferStage.RETURNING:
             return _returning(view, record, remote)
 
 
@@ -256,7 +256,7 @@ def decide_leftover(
     `home`: the record of the job with the uid of the copy's origin, None if that job does not exist. It must be read from
     the API server, after the copy. Without a cluster, in another stage than HOME, it is of a job whose record is lost.
     """
-    is_needed = home is not None and home.stage is not Stage.HOME and home.cluster in {cluster, ""}
+    is_needed = home is not None and home.stage is not TransferStage.HOME and home.cluster in {cluster, ""}
     return None if is_needed else _remove(copy)
 
 
@@ -269,7 +269,11 @@ def _recover(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> Transf
         if copy is not None and copy.origin == view.uid:
             return WriteRecord(
                 record=TransferRecord(
-                    uid=view.uid, epoch=copy.epoch, stage=Stage.RETURNING, cluster=cluster, copy=copy.uid
+                    uid=view.uid,
+                    epoch=copy.epoch,
+                    stage=TransferStage.RETURNING,
+                    cluster=cluster,
+                    copy=copy.uid,
                 )
             )
         if remote is not None and not remote.is_clear:
@@ -284,7 +288,7 @@ def _at_home(view: HomeView, record: TransferRecord) -> TransferAction | None:
     if not is_leaving or not view.is_quiet:
         return None
     next_epoch = TransferRecord(
-        uid=view.uid, epoch=record.epoch + 1, stage=Stage.PREPARING, cluster=view.wanted
+        uid=view.uid, epoch=record.epoch + 1, stage=TransferStage.PREPARING, cluster=view.wanted
     )
     return WriteRecord(record=next_epoch)
 
@@ -303,8 +307,10 @@ def _preparing(view: HomeView, record: TransferRecord, remote: RemoteView | None
         return _remove(copy)
     if copy.epoch > record.epoch or copy.permit is not Permit.WAITING:
         # Home's record is older than the copy: home was restored from a backup.
-        return WriteRecord(record=replace(record, epoch=copy.epoch, stage=Stage.RETURNING, copy=copy.uid))
-    granted = replace(record, stage=Stage.AWAY, copy=copy.uid)
+        return WriteRecord(
+            record=replace(record, epoch=copy.epoch, stage=TransferStage.RETURNING, copy=copy.uid)
+        )
+    granted = replace(record, stage=TransferStage.AWAY, copy=copy.uid)
     return WriteRecord(record=granted, live_read=LiveRead.QUIET_AT_HOME) if view.is_quiet else None
 
 
@@ -352,8 +358,8 @@ def _remove(copy: CopyView) -> SetPermit | DeleteCopy | None:
 
 
 def _returning_record(record: TransferRecord) -> WriteRecord:
-    return WriteRecord(record=replace(record, stage=Stage.RETURNING))
+    return WriteRecord(record=replace(record, stage=TransferStage.RETURNING))
 
 
 def _home_record(record: TransferRecord) -> WriteRecord:
-    return WriteRecord(record=replace(record, stage=Stage.HOME, cluster="", copy=""), is_held=False)
+    return WriteRecord(record=replace(record, stage=TransferStage.HOME, cluster="", copy=""), is_held=False)

@@ -13,7 +13,7 @@ from holdfast.fallback.api.objects import name_of, namespace_of, objects, text
 from holdfast.fallback.jobs.kinds import job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.plugin.command_line import JOB_HELP, access_of, add_access, open_cluster
 from holdfast.plugin.drill.plan import (
     Taking,
@@ -263,14 +263,14 @@ def _follow(cluster: Cluster, key: JobKey, record: Recovery, started: float, sec
             pods=cluster.pods(key),
             pool=state.pool if state else None,
             own_progress=progress_of(job),
-            has_completed=seen.outcome is Outcome.COMPLETED,
+            has_completed=seen.outcome is JobOutcome.COMPLETED,
         )
         record = advance(record, sighting)
         for stage in Stage:
             if stage in record.stages and stage not in said:
                 said.add(stage)
                 print(f"[{record.stages[stage]:7.1f} s] {stage.value}", file=sys.stderr, flush=True)
-        if seen.outcome is Outcome.FAILED:
+        if seen.outcome is JobOutcome.FAILED:
             break
         time.sleep(_POLL_SECONDS)
     return record

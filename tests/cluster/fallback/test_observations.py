@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.fallback.api.objects import labels_of, name_of
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -294,7 +294,7 @@ def test_a_failed_job_gets_a_successor_on_request(cluster: LadderCluster) -> Non
         looker = running_rayjob(client, name)
         (head,) = the("head", pods_of(client, name))
         annotate(client, head, fail="true")
-        seen = looker.wait(lambda seen: seen.outcome is Outcome.FAILED, "it is over")
+        seen = looker.wait(lambda seen: seen.outcome is JobOutcome.FAILED, "it is over")
         assert (seen.can_be_recreated, seen.can_be_suspended) == (True, False), (
             "no suspension would revive it"
         )
@@ -324,4 +324,4 @@ def test_a_job_that_kuberay_rejects_stays_rejected(cluster: LadderCluster) -> No
         assert status(looker) == "ValidationFailed", (
             "its operator has seen the fix, and worked on others since"
         )
-        assert looker.look().outcome is Outcome.FAILED, "it is lost, as though it had failed"
+        assert looker.look().outcome is JobOutcome.FAILED, "it is lost, as though it had failed"

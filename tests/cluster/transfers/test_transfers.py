@@ -9,7 +9,7 @@ import pytest
 from holdfast.fallback.jobs import copies
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRANSFER
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -119,14 +119,14 @@ def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters, name: st
         pod_name = str(obj(pod["metadata"])["name"])
         clusters.there.client.merge_patch("v1", "Pod", pod_name, complete, namespace=NAMESPACE)
 
-    def outcome() -> Outcome | None:
+    def outcome() -> JobOutcome | None:
         seen, _ = kind_of(name).observe(
             Snapshot(job=clusters.home.job(name), now=datetime.now(UTC)), PodHistory()
         )
         return seen.outcome
 
     clusters.drive(
-        name, cluster=CLUSTER, until=lambda: outcome() is Outcome.COMPLETED, what="the job has completed"
+        name, cluster=CLUSTER, until=lambda: outcome() is JobOutcome.COMPLETED, what="the job has completed"
     )
     clusters.drive(
         name, cluster=CLUSTER, until=lambda: clusters.stage(name) == "Home", what="the copy is removed"
@@ -137,7 +137,7 @@ def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters, name: st
     clusters.suspend(name, suspended=False)
     with pytest.raises(KubeError, match="only to end it as its copy"):
         clusters.end_at_home(name)
-    assert outcome() is Outcome.COMPLETED, "its operator keeps the outcome that another wrote"
+    assert outcome() is JobOutcome.COMPLETED, "its operator keeps the outcome that another wrote"
     clusters.home.delete(name)
     wait_until(lambda: is_gone(clusters.home, name), "it ran nowhere again")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypedDict, TypeVar, Unpack
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import Action
 from holdfast.fallback.state_machine.decision import Decision
@@ -15,11 +15,11 @@ from holdfast.fallback.state_machine.observation import (
     ContendingGang,
     CopyStatus,
     Deadline,
+    JobOutcome,
     Loss,
     MaxCost,
     NodeKind,
     Observation,
-    Outcome,
     PoolStatus,
     Reservation,
 )
@@ -50,7 +50,7 @@ A = TypeVar("A")
 class TierFields(TypedDict, total=False):
     max_failures: int | None
     procurement_timeout: timedelta | None
-    facts: TierFacts
+    facts: DeclaredFacts
     price: float | None
     max_price: float | None
     is_open: bool
@@ -123,7 +123,7 @@ class ObservationFields(TypedDict, total=False):
     operator_status: str
     can_be_suspended: bool
     not_suspendable_reason: str | None
-    outcome: Outcome | None
+    outcome: JobOutcome | None
     failure_cause: Cause | None
     can_be_recreated: bool
     is_managed_by_kueue: bool

@@ -22,7 +22,7 @@ from holdfast.fallback.api.connection import Connection
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER_NAMESPACE,
@@ -127,7 +127,7 @@ class TwoClusters:
     def end_at_home(self, name: str) -> None:
         """Write the status of a job at home with the token of its controller, as if a copy of it had failed."""
         kind, client = kind_of(name), KubeClient.from_kubeconfig(self.home.kubeconfig)
-        status: Json = kind.ended_status(self.home.job(name), Outcome.FAILED, "", datetime.now(UTC))
+        status: Json = kind.ended_status(self.home.job(name), JobOutcome.FAILED, "", datetime.now(UTC))
         try:
             client.merge_patch(
                 kind.api_version,

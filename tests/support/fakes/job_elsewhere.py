@@ -11,7 +11,7 @@ from holdfast.fallback.jobs.copies import copy_of, state_of
 from holdfast.fallback.jobs.deadline import deadline_of
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.max_cost import max_cost_of
-from holdfast.fallback.policy.policy import Policy, TierFacts, cluster_of, pool_there
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy, cluster_of, pool_there
 from holdfast.fallback.state_machine.ledger import use_of
 from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
@@ -25,7 +25,7 @@ from tests.support.builders.job_states import LAST, PODS, SPOT, UID, policy
 from tests.support.fakes.job_world import JobWorld
 
 _SECOND: Final = timedelta(seconds=1)
-_ON_DEMAND: Final = TierFacts(capacity=CapacityType.ON_DEMAND)
+_ON_DEMAND: Final = DeclaredFacts(capacity=CapacityType.ON_DEMAND)
 _THERE: Final = policy(
     tiers=(SPOT, type(LAST)(pool="on-demand", price=10.0, facts=_ON_DEMAND)), failure_window=None
 )

@@ -29,11 +29,11 @@ from holdfast.fallback.state_machine.observation import (
     Cause,
     CopyStatus,
     Deadline,
+    JobOutcome,
     Loss,
     MaxCost,
     NodeKind,
     Observation,
-    Outcome,
     PoolStatus,
     Reservation,
 )
@@ -83,7 +83,7 @@ class JobWorld:
     placed: int = 0
     leaving: int = 0
     outdated: bool = False
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     follows: bool = True
     stop_requested: bool = False
     restarts: int = 0
@@ -144,7 +144,7 @@ class JobWorld:
             operator_status=str(self.operator_status),
             can_be_suspended=self.can_be_suspended,
             outcome=self.outcome,
-            failure_cause=Cause.EVICTION if self.outcome is Outcome.FAILED else None,
+            failure_cause=Cause.EVICTION if self.outcome is JobOutcome.FAILED else None,
             can_be_recreated=self.can_be_recreated,
             pool=self.pool or None,
             restarts=self.restarts,
@@ -414,9 +414,9 @@ class JobWorld:
         self.has_had_one_window = self.has_had_one_window and len(windows) == 1 and isinstance(edited, Policy)
         self.policy = edited
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: JobOutcome) -> None:
         if self.outcome is None:
-            self.outages += outcome is Outcome.FAILED
+            self.outages += outcome is JobOutcome.FAILED
             self.outcome = outcome
             self.version += 1
             self.leaving += self.pods

@@ -5,8 +5,8 @@ from typing import Final
 from holdfast.fallback.state_machine.transfer import (
     Permit,
     SetPermit,
-    Stage,
     TransferRecord,
+    TransferStage,
     WriteRecord,
     may_run,
 )
@@ -88,7 +88,7 @@ def home_runs() -> World:
 
 def copy_runs() -> World:
     """The copy of the first transfer runs."""
-    record = TransferRecord(uid=UID, epoch=1, stage=Stage.AWAY, cluster=CLUSTER, copy="1")
+    record = TransferRecord(uid=UID, epoch=1, stage=TransferStage.AWAY, cluster=CLUSTER, copy="1")
     home = Home(record=record, is_held=True, suspended=True, is_carried_out=True, has_pods=False)
     copy = Copy(1, 1, Permit.GRANTED, suspended=False, is_carried_out=False)
     return World(
@@ -112,7 +112,7 @@ def leftover_waits() -> World:
 def late_requests() -> World:
     """The copy of the second transfer runs, while requests of the first are still under way."""
     world = copy_runs()
-    record = TransferRecord(uid=UID, epoch=2, stage=Stage.AWAY, cluster=CLUSTER, copy="1")
+    record = TransferRecord(uid=UID, epoch=2, stage=TransferStage.AWAY, cluster=CLUSTER, copy="1")
     home = world.home and world.home._replace(record=record)
     copy = world.copy and world.copy._replace(epoch=2)
     late = (

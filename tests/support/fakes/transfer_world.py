@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
     CreateCopy,
@@ -21,10 +21,10 @@ from holdfast.fallback.state_machine.transfer import (
     RecordOutcome,
     RemoteView,
     SetPermit,
-    Stage,
     SuspendAtHome,
     TransferAction,
     TransferRecord,
+    TransferStage,
     WriteRecord,
     decide_leftover,
     decide_transfer,
@@ -157,7 +157,7 @@ def remote_view(copy: Copy | None, is_clear: bool) -> RemoteView:
         epoch=copy.epoch,
         permit=copy.permit,
         is_quiet=is_clear and copy.suspended and copy.is_carried_out,
-        outcome=Outcome.COMPLETED if copy.is_ended else None,
+        outcome=JobOutcome.COMPLETED if copy.is_ended else None,
     )
     return RemoteView(copy=seen, is_clear=is_clear)
 
@@ -218,7 +218,7 @@ def decisions(world: World, rules: Rules, *, is_healed: bool = False) -> Iterato
 
 def _held(home: Home) -> TransferRecord | None:
     """A job that is held without a record may need any copy."""
-    return TransferRecord(uid=UID, stage=Stage.RETURNING, cluster=CLUSTER) if home.is_held else FIRST
+    return TransferRecord(uid=UID, stage=TransferStage.RETURNING, cluster=CLUSTER) if home.is_held else FIRST
 
 
 def _moves_on_the_ladder(world: World, home: Home, is_current: bool) -> Iterator[World]:

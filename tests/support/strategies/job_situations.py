@@ -6,17 +6,17 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, MachineResources, NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
     CopyStatus,
+    JobOutcome,
     Loss,
     MaxCost,
     NodeKind,
     Observation,
-    Outcome,
     Part,
     PoolStatus,
     Reservation,
@@ -52,9 +52,11 @@ def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 facts = st.builds(
-    TierFacts,
+    DeclaredFacts,
     capacity=maybe(st.sampled_from(CapacityType)),
-    machine=maybe(st.builds(Machine, cpu=st.integers(0, 8000), memory=st.integers(0, 2**36), gpus=few)),
+    machine=maybe(
+        st.builds(MachineResources, cpu=st.integers(0, 8000), memory=st.integers(0, 2**36), gpus=few)
+    ),
     max_nodes=maybe(counts),
 )
 tiers = st.builds(
@@ -190,7 +192,7 @@ observations = st.builds(
     operator_status=operator_statuses,
     can_be_suspended=st.booleans(),
     not_suspendable_reason=st.sampled_from((None, None, None, "it has a clusterSelector")),
-    outcome=st.sampled_from((None, None, None, *Outcome)),
+    outcome=st.sampled_from((None, None, None, *JobOutcome)),
     failure_cause=maybe(st.sampled_from(Cause)),
     can_be_recreated=st.booleans(),
     is_managed_by_kueue=st.sampled_from((False, False, False, True)),
@@ -347,7 +349,7 @@ def _failed_situations(draw: st.DrawFn) -> Situation:
         draw(observations),
         follows=draw(st.sampled_from((True, True, False))),
         is_managed_by_kueue=draw(st.sampled_from((False, False, True))),
-        outcome=Outcome.FAILED,
+        outcome=JobOutcome.FAILED,
         failure_cause=draw(st.sampled_from(Cause)),
         can_be_recreated=True,
     )

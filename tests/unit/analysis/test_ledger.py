@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Simulation, Steps, simulate
-from holdfast.fallback.policy.policy import PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, PolicyTier
 from holdfast.fallback.state_machine.ledger import of_on_demand, with_ledger
 from holdfast.fallback.state_machine.state import JobState, Ledger
 from holdfast.scheduling.labels import CapacityType
@@ -17,11 +17,14 @@ from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T
 from tests.support.soak import sized
 
 PRICES = {"a-spot": 0.75, "b-spot": 1.25, "on-demand": 2.5}
-SPOT_FACTS, LAST_FACTS = (TierFacts(capacity=CapacityType.SPOT), TierFacts(capacity=CapacityType.ON_DEMAND))
+SPOT_FACTS, LAST_FACTS = (
+    DeclaredFacts(capacity=CapacityType.SPOT),
+    DeclaredFacts(capacity=CapacityType.ON_DEMAND),
+)
 NOTHING = timedelta(0)
 
 
-def priced(tier: PolicyTier, facts: TierFacts = SPOT_FACTS) -> PolicyTier:
+def priced(tier: PolicyTier, facts: DeclaredFacts = SPOT_FACTS) -> PolicyTier:
     return replace(tier, facts=facts, price=PRICES[tier.pool])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Simulation, Steps, simulate
-from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.windows import CapacityWindow
 
@@ -57,7 +57,7 @@ SECOND = CapacityWindow(begins=T0 + 5 * HOUR, ends=T0 + 40 * HOUR)
 
 
 def tier(pool: str, capacity: CapacityType, window: CapacityWindow | None = None) -> PolicyTier:
-    facts = TierFacts(capacity=capacity, window=window or CapacityWindow())
+    facts = DeclaredFacts(capacity=capacity, window=window or CapacityWindow())
     return PolicyTier(pool=pool, max_failures=3, procurement_timeout=HOUR / 4, facts=facts)
 
 
@@ -66,7 +66,7 @@ LADDER = Policy(
         tier("block-1", CapacityType.RESERVED, FIRST),
         tier("block-2", CapacityType.RESERVED, SECOND),
         tier("spot", CapacityType.SPOT),
-        PolicyTier(pool="on-demand", facts=TierFacts(capacity=CapacityType.ON_DEMAND)),
+        PolicyTier(pool="on-demand", facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
     ),
     return_after=12 * HOUR,
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(
@@ -37,7 +37,7 @@ def reclaims(*minutes: int) -> list[tuple[datetime, int]]:
 
 def test_on_a_calm_market_a_job_runs_where_it_began() -> None:
     job = run(CALM).jobs[0]
-    assert (job.outcome, job.finished_at) == (Outcome.COMPLETED, T0 + 10 * HOUR + 2 * MINUTE), (
+    assert (job.outcome, job.finished_at) == (JobOutcome.COMPLETED, T0 + 10 * HOUR + 2 * MINUTE), (
         "nodes and work"
     )
 
@@ -132,5 +132,5 @@ def test_whatever_the_market_does_every_job_ends_and_the_same_run_is_the_same(
     ]
     one, other = (simulate(plans, LADDER, market, start=T0, until=T0 + 500 * HOUR) for _ in range(2))
     assert one == other, "nothing is left to chance"
-    assert all(job.outcome is Outcome.COMPLETED for job in one.jobs), f"{one.events[-5:]}"
+    assert all(job.outcome is JobOutcome.COMPLETED for job in one.jobs), f"{one.events[-5:]}"
     assert not any(job.held for job in one.jobs), "and nothing is left held"

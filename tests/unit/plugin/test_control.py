@@ -10,7 +10,7 @@ from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.fallback.state_machine.transfer import Stage, TransferRecord, write_record
+from holdfast.fallback.state_machine.transfer import TransferRecord, TransferStage, write_record
 from holdfast.plugin import control
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job
@@ -37,7 +37,7 @@ WITH_EAST: Final[Json] = {
         ]
     }
 }
-AWAY: Final = TransferRecord(uid=UID, epoch=1, stage=Stage.RETURNING, cluster="east", copy="c")
+AWAY: Final = TransferRecord(uid=UID, epoch=1, stage=TransferStage.RETURNING, cluster="east", copy="c")
 #: Longer than a fake controller needs.
 PATIENT: Final = Waiting(seconds=180, say=lambda _: None)
 

@@ -25,10 +25,16 @@ from holdfast.fallback.jobs.max_cost import max_cost_of
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.fallback.state_machine.state import Ledger, Pace, Phase, PoolUse
 from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.fallback.state_machine.transfer import Permit, SetPermit, Stage, TransferRecord, write_record
+from holdfast.fallback.state_machine.transfer import (
+    Permit,
+    SetPermit,
+    TransferRecord,
+    TransferStage,
+    write_record,
+)
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     COPY_OF,
@@ -61,7 +67,7 @@ from tests.support.builders.job_states import running
 from tests.support.json_objects import obj, objects
 
 JOBSET, RAYJOB = JobSetKind(), RayJobKind()
-RECORD = TransferRecord(uid=UID, epoch=2, stage=Stage.AWAY, cluster="elsewhere", copy="c")
+RECORD = TransferRecord(uid=UID, epoch=2, stage=TransferStage.AWAY, cluster="elsewhere", copy="c")
 SUSPENDED: Json = {"conditions": [condition("Suspended")]}
 
 
@@ -236,8 +242,10 @@ def test_a_job_is_seen_with_its_record_and_what_its_user_declares_lost() -> None
     assert view.is_quiet, "it is suspended and has no pod"
     left = home_view(JOBSET, snapshot(job, worker("a"), children=[stopped()]), wanted="")
     assert not left.is_quiet, "a pod is left"
-    assert record_of(held(jobset(), TRANSFER)).stage is Stage.RETURNING, "a lost record may need any copy"
-    assert record_of(jobset()).stage is Stage.HOME, "a job without finalizer needs none"
+    assert record_of(held(jobset(), TRANSFER)).stage is TransferStage.RETURNING, (
+        "a lost record may need any copy"
+    )
+    assert record_of(jobset()).stage is TransferStage.HOME, "a job without finalizer needs none"
 
 
 def test_patches_are_for_the_version_that_was_read_and_keep_what_others_wrote() -> None:
@@ -249,10 +257,10 @@ def test_patches_are_for_the_version_that_was_read_and_keep_what_others_wrote() 
     assert obj(record_patch(held(job, TRANSFER), RECORD, hold=False)["metadata"])["finalizers"] == [], (
         "the job is free once no copy can run"
     )
-    status = obj(outcome_patch(JOBSET, job, Outcome.FAILED, "elsewhere", NOW)["status"])
+    status = obj(outcome_patch(JOBSET, job, JobOutcome.FAILED, "elsewhere", NOW)["status"])
     kinds = [each["type"] for each in objects(status["conditions"])]
     assert (kinds, status["terminalState"]) == (["Suspended", "Failed"], "Failed"), "as JobSet writes it"
-    patches = (metadata, obj(outcome_patch(JOBSET, job, Outcome.FAILED, "elsewhere", NOW)["metadata"]))
+    patches = (metadata, obj(outcome_patch(JOBSET, job, JobOutcome.FAILED, "elsewhere", NOW)["metadata"]))
     assert all(fence.items() <= each.items() for each in patches), "a change in between must refuse them"
     granted = permit_patch(SetPermit(copy="c", version="7", permit=Permit.GRANTED))
     assert obj(granted["metadata"]) == {
@@ -293,11 +301,11 @@ def test_the_status_of_a_copy_has_its_pods_and_what_the_controller_there_has_rec
     assert seen.is_closed, "the controller there counts no run any more"
 
 
-@pytest.mark.parametrize("stage", Stage)
-def test_a_job_may_run_at_home_in_no_stage_of_a_transfer(stage: Stage) -> None:
+@pytest.mark.parametrize("stage", TransferStage)
+def test_a_job_may_run_at_home_in_no_stage_of_a_transfer(stage: TransferStage) -> None:
     record = write_record(replace(RECORD, stage=stage))
     job = jobset(annotations={TRANSFER: record})
-    assert may_run_here(job) == (stage is Stage.HOME), "its copy may run"
+    assert may_run_here(job) == (stage is TransferStage.HOME), "its copy may run"
     assert not may_run_here(held(job, TRANSFER)), "the finalizer alone says that the record is lost"
 
 
@@ -334,14 +342,14 @@ def test_the_copy_of_a_rayjob_gives_all_its_pods_and_its_cluster_the_label_and_i
 @pytest.mark.parametrize(
     ("kind", "outcome", "ended"),
     [
-        (JOBSET, Outcome.COMPLETED, jobset(suspend=True)),
-        (JOBSET, Outcome.FAILED, jobset(suspend=True)),
-        (RAYJOB, Outcome.COMPLETED, rayjob(status="Suspended")),
-        (RAYJOB, Outcome.FAILED, rayjob(status="Suspended")),
+        (JOBSET, JobOutcome.COMPLETED, jobset(suspend=True)),
+        (JOBSET, JobOutcome.FAILED, jobset(suspend=True)),
+        (RAYJOB, JobOutcome.COMPLETED, rayjob(status="Suspended")),
+        (RAYJOB, JobOutcome.FAILED, rayjob(status="Suspended")),
     ],
 )
 def test_the_outcome_of_a_copy_is_read_as_that_of_its_job(
-    kind: JobKind, outcome: Outcome, ended: Json
+    kind: JobKind, outcome: JobOutcome, ended: Json
 ) -> None:
     patch = outcome_patch(kind, ended, outcome, "elsewhere", NOW)
     job = {**ended, "status": {**obj(ended.get("status")), **obj(patch["status"])}}
@@ -352,14 +360,14 @@ def test_the_outcome_of_a_copy_is_read_as_that_of_its_job(
     ("copy", "outcome", "is_given_up"),
     [
         pytest.param(ray_copy("Running"), None, False, id="runs"),
-        pytest.param(ray_copy("Complete", recreate=True), Outcome.COMPLETED, False, id="completed"),
-        pytest.param(ray_copy("Failed"), Outcome.FAILED, False, id="failed"),
+        pytest.param(ray_copy("Complete", recreate=True), JobOutcome.COMPLETED, False, id="completed"),
+        pytest.param(ray_copy("Failed"), JobOutcome.FAILED, False, id="failed"),
         pytest.param(ray_copy("Failed", recreate=True), None, True, id="failed, and may be created again"),
         pytest.param(ray_copy("ValidationFailed"), None, True, id="another version of KubeRay refuses it"),
     ],
 )
 def test_a_rayjob_continues_at_home_where_its_copy_has_failed_and_the_job_has_not(
-    copy: Json, outcome: Outcome | None, is_given_up: bool
+    copy: Json, outcome: JobOutcome | None, is_given_up: bool
 ) -> None:
     view = remote_view(RAYJOB, copy, (), (), NOW).copy
     assert view is not None, "it is there"

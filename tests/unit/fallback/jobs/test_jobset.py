@@ -9,7 +9,7 @@ from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
@@ -170,9 +170,10 @@ def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcome"), [("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED), ("Suspended", None)]
+    ("kind", "outcome"),
+    [("Completed", JobOutcome.COMPLETED), ("Failed", JobOutcome.FAILED), ("Suspended", None)],
 )
-def test_a_job_ends_by_its_conditions(kind: str, outcome: Outcome | None) -> None:
+def test_a_job_ends_by_its_conditions(kind: str, outcome: JobOutcome | None) -> None:
     now = observed(snapshot(jobset(status={"conditions": [condition(kind, at=NOW)]})))
     assert now.outcome is outcome, f"of the condition {kind}"
     assert now.can_be_suspended is (outcome is None), "what has ended is left alone"

@@ -9,7 +9,7 @@ from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, Part
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STOP
@@ -70,12 +70,14 @@ def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
         ("Suspending", False, None),
         ("Suspended", False, None),
         ("Retrying", False, None),
-        ("Complete", False, Outcome.COMPLETED),
-        ("Failed", False, Outcome.FAILED),
-        ("ValidationFailed", False, Outcome.FAILED),
+        ("Complete", False, JobOutcome.COMPLETED),
+        ("Failed", False, JobOutcome.FAILED),
+        ("ValidationFailed", False, JobOutcome.FAILED),
     ],
 )
-def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, outcome: Outcome | None) -> None:
+def test_each_state_of_a_rayjob_has_its_meaning(
+    status: str, honoured: bool, outcome: JobOutcome | None
+) -> None:
     now = observed(snapshot(rayjob(status=status)))
     assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
     assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"

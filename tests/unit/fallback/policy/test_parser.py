@@ -7,7 +7,7 @@ from hypothesis import given
 
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.fallback.policy.parser import parse_policy
-from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, pool_there
+from holdfast.fallback.policy.policy import MachineResources, NoPolicy, Policy, PolicyTier, pool_there
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
@@ -156,7 +156,9 @@ def test_a_policy_written_by_a_stack_is_parsed() -> None:
     assert isinstance(policy, Policy), f"the stack's own object is a ladder: {policy}"
     first = policy.tiers[0]
     assert (first.max_failures, first.procurement_timeout) == (-1, MINUTE), "as configured"
-    assert first.facts.machine == Machine(cpu=96_000, memory=1152 * 2**20, gpus=8), "in millicores and bytes"
+    assert first.facts.machine == MachineResources(cpu=96_000, memory=1152 * 2**20, gpus=8), (
+        "in millicores and bytes"
+    )
     assert (first.facts.taints, first.facts.max_nodes) == ((SPOT,), 4), "with what keeps pods away"
     assert first.facts.window == WINDOW, "and when its capacity is there"
     assert (policy.application_failures, policy.return_after) == (3, 60 * MINUTE), "and how it is walked"

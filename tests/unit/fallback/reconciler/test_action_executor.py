@@ -11,7 +11,7 @@ from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.patches import CHECKPOINT_REQUESTED
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
 from holdfast.fallback.reconciler.action_executor import (
     ActionExecutor,
     JobChanged,
@@ -71,7 +71,7 @@ SUSPENDED = jobset(suspend=True, status={"conditions": [condition("Suspended")]}
 STATE_NOW = JobState(uid=UID, phase=Phase.SUSPENDING, pool="spot-b", rank=1, since=NOW)
 SHAPES = (PodShape(count=2, requests={"cpu": "1"}),)
 TAINT = Taint(key="spot", value="true", effect="NoSchedule")
-POLICY = Policy(tiers=(PolicyTier(pool="spot-b", facts=TierFacts(taints=(TAINT,))),))
+POLICY = Policy(tiers=(PolicyTier(pool="spot-b", facts=DeclaredFacts(taints=(TAINT,))),))
 
 
 class ExecutorFixture:

@@ -23,7 +23,7 @@ from holdfast.fallback.state_machine.state import JobState
 from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.fallback.state_machine.transfer import (
     Permit,
-    Stage,
+    TransferStage,
     WriteRecord,
     decide_leftover,
     decide_transfer,
@@ -271,7 +271,7 @@ RECORDS = st.builds(
     st.sampled_from(("v1", "v1", "v2")),
     st.sampled_from((UID, UID, "another")),
     EPOCHS,
-    st.sampled_from((*Stage, "x")),
+    st.sampled_from((*TransferStage, "x")),
     st.sampled_from(("-", "west", "")),
     st.sampled_from(("-", "c")),
 )

@@ -27,8 +27,8 @@ from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
+    JobOutcome,
     Observation,
-    Outcome,
     PoolStatus,
 )
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
@@ -459,7 +459,7 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
         (
             replace(HALF, suspended=True),
             replace(HALF, follows=False),
-            replace(HALF, outcome=Outcome.FAILED),
+            replace(HALF, outcome=JobOutcome.FAILED),
             replace(HALF, pool=None),
         )
     ):

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from holdfast.components.karpenter.kwok import instance_types_file
 from holdfast.fallback.jobs.node_usage import used_nodes
-from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts
 from holdfast.fallback.reconciler.offered_prices import (
     AVAILABLE_METRIC,
     PRICE_METRIC,
@@ -181,7 +181,7 @@ def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_declar
         return {"metadata": {"name": instance, "labels": labels}}
 
     nodes = {name: node(name) for name in ("p4d.24xlarge", "retired")}
-    ladder = policy(tiers=(tier(price=9.0, facts=TierFacts(capacity=CapacityType.SPOT)), LAST))
+    ladder = policy(tiers=(tier(price=9.0, facts=DeclaredFacts(capacity=CapacityType.SPOT)), LAST))
     used = used_nodes([], [*nodes], nodes, ladder, price_of_node=prices.of_node)
     assert [each.kind.price for each in used] == [2.195764, 0.46016], "its own, and its pool's"
     declared = used_nodes([], [*nodes], nodes, ladder)

@@ -28,7 +28,7 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
 from holdfast.fallback.state_machine.state import Ledger, Phase
 from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.fallback.state_machine.transfer import CreateCopy, Stage, TransferAction
+from holdfast.fallback.state_machine.transfer import CreateCopy, TransferAction, TransferStage
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COPY_OF, PERMIT, STATE, TRANSFER
 from tests.support.builders.fallback_objects import (
@@ -172,8 +172,8 @@ async def test_a_job_goes_there_and_back_although_a_request_fails(number: int, s
     getattr(fixture, side).fail = failing_at(number)
 
     await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
-    assert fixture.stage() == Stage.AWAY, "the copy is recorded before it runs"
-    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    assert fixture.stage() == TransferStage.AWAY, "the copy is recorded before it runs"
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
 
     job = fixture.at_home()
     assert fixture.there.of(kind) == [], "the copy is gone before the job may run at home"
@@ -235,7 +235,7 @@ async def test_a_copy_is_not_recorded_while_a_pod_is_left_at_home(kind: Kind) ->
     await put_pod(fixture.home, kind, of_copy=False)
 
     assert await fixture.step("elsewhere") is None, "the pod may still write the checkpoint"
-    assert fixture.stage() == Stage.PREPARING, "so no copy may run"
+    assert fixture.stage() == TransferStage.PREPARING, "so no copy may run"
 
 
 @BOTH
@@ -247,10 +247,10 @@ async def test_a_job_does_not_go_home_while_a_pod_of_its_copy_is_left(kind: Kind
     await fixture.there.drop(kind, NAMESPACE, "train")
     for _ in range(5):
         await fixture.step("")
-    assert fixture.stage() == Stage.RETURNING, "the copy is gone, and not all of its pods"
+    assert fixture.stage() == TransferStage.RETURNING, "the copy is gone, and not all of its pods"
 
     await fixture.there.drop(POD, NAMESPACE, "left")
-    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
 
 
 @in_event_loop
@@ -263,7 +263,7 @@ async def test_a_rayjobs_copy_is_deleted_once_its_submitter_is_gone_which_alone_
     assert fixture.permit() == "Recalled", "its submitter is a pod of the copy, and has the job's name alone"
 
     await fixture.there.drop(RAYJOB, NAMESPACE, "train")
-    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
 
 
 @pytest.mark.parametrize(("is_included", "seconds"), [(True, 2), (False, 15)])
@@ -285,7 +285,7 @@ async def test_a_copy_is_deleted_once_its_ledger_is_in_the_jobs_unless_that_take
         await fixture.step("")
     assert fixture.permit() == "Recalled", "what it has used is known nowhere else"
     fixture.now = NOW + timedelta(seconds=seconds)
-    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
     assert fixture.there.of(JOBSET) == [], "the job comes back, whether a controller runs there or not"
 
 
@@ -307,9 +307,9 @@ async def test_an_object_of_others_with_the_jobs_name_is_not_touched(kind: Kind)
     await fixture.there.put(POD, pod("theirs", {"batch.kubernetes.io/job-name": "train"}, pool=None))
     for _ in range(4):
         assert not isinstance(await fixture.step("elsewhere"), CreateCopy), "the name is taken"
-    assert fixture.stage() == Stage.PREPARING, "the ladder decides what is next"
+    assert fixture.stage() == TransferStage.PREPARING, "the ladder decides what is next"
 
-    await fixture.drive("", lambda: fixture.stage() == Stage.HOME)
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
     assert (fixture.there.get(kind, NAMESPACE, "train") or {})["spec"] == obj(theirs["spec"]), "it is theirs"
 
 

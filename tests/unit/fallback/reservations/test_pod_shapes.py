@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.fallback.policy.policy import Machine
+from holdfast.fallback.policy.policy import MachineResources
 from holdfast.fallback.reservations.pod_shapes import PodShape, machines_needed
 
-EIGHT_GPUS = Machine(cpu=96_000, memory=1152 * 2**30, gpus=8)
+EIGHT_GPUS = MachineResources(cpu=96_000, memory=1152 * 2**30, gpus=8)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Unpack
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy
 from holdfast.fallback.state_machine.actions import CreatePlaceholders, Resume, Suspend, WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
@@ -185,11 +185,11 @@ def test_a_version_without_tiers_elsewhere_resumes_the_job_on_the_pool_it_select
     assert read.resume_on == "", "so it resumes what its template selects"
 
 
-ON_DEMAND = TierFacts(capacity=CapacityType.ON_DEMAND)
+ON_DEMAND = DeclaredFacts(capacity=CapacityType.ON_DEMAND)
 PRICED = policy(
     tiers=(
         SPOT,
-        replace(WEST, facts=TierFacts(capacity=CapacityType.SPOT)),
+        replace(WEST, facts=DeclaredFacts(capacity=CapacityType.SPOT)),
         replace(LAST, price=10.0, facts=ON_DEMAND),
     )
 )

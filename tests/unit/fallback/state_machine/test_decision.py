@@ -23,7 +23,7 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, TOLERANCE, Decision, decide, shift_times
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
@@ -154,7 +154,7 @@ def test_a_job_outside_its_ladder_is_ignored_with_an_event() -> None:
 
 
 def test_a_job_that_ended_before_its_first_reconciliation_is_ignored() -> None:
-    for outcome in Outcome:
+    for outcome in JobOutcome:
         assert not decide(None, observed(outcome=outcome), policy()).actions, "there is nothing to keep"
 
 

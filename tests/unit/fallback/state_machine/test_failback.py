@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.policy.policy import Machine, TierFacts
-from holdfast.fallback.reservations.placement import Placement
+from holdfast.fallback.policy.policy import DeclaredFacts, MachineResources
+from holdfast.fallback.reservations.placement import PlacementRequirements
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     CreatePlaceholders,
@@ -192,8 +192,8 @@ def test_a_failback_ends_when_return_after_is_removed() -> None:
 
 
 def test_a_tier_whose_pool_or_limits_are_insufficient_is_skipped() -> None:
-    big = Machine(cpu=8000, memory=2**34)
-    small = replace(SPOT, facts=TierFacts(machine=big, max_nodes=1))
+    big = MachineResources(cpu=8000, memory=2**34)
+    small = replace(SPOT, facts=DeclaredFacts(machine=big, max_nodes=1))
     ladder = replace(UP, tiers=(small, LOWER, LAST))
     assert only(decide(LOW, ON_DEMAND, ladder), CreatePlaceholders).pool == "b-spot", (
         "4 pods of 4 CPUs need 2 machines of 8"
@@ -218,7 +218,9 @@ def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried
 
 
 def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> None:
-    exclusive = Placement(selector={}, affinity={}, spread=(), labels={}, problem="JobSet places its pods")
+    exclusive = PlacementRequirements(
+        selector={}, affinity={}, spread=(), labels={}, problem="JobSet places its pods"
+    )
     shapes = (PodShape(count=PODS, requests={}, placement=exclusive),)
     decision = decide(LOW, replace(ON_DEMAND, shapes=shapes), UP)
     assert (kinds(decision), reasons(decision)) == ([WriteState], ["PlacementNotReservable"]), (
@@ -275,10 +277,10 @@ def test_short_failbacks_double_the_wait_until_one_lasts() -> None:
 
 
 def test_a_job_that_ends_or_is_suspended_leaves_no_reservation() -> None:
-    from holdfast.fallback.state_machine.observation import Outcome
+    from holdfast.fallback.state_machine.observation import JobOutcome
 
     decision = decide(
-        failing_back(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=reserved()), UP
+        failing_back(), replace(ON_DEMAND, outcome=JobOutcome.COMPLETED, reservation=reserved()), UP
     )
     assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
     stopped = observed_suspended(pool="on-demand", reservation=reserved())

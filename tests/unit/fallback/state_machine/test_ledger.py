@@ -6,11 +6,11 @@ from typing import Final, Unpack
 
 import pytest
 
-from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts
 from holdfast.fallback.state_machine.actions import WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.ledger import of_on_demand, spending_text, with_ledger
-from holdfast.fallback.state_machine.observation import CopyStatus, NodeKind, Outcome, PoolStatus
+from holdfast.fallback.state_machine.observation import CopyStatus, JobOutcome, NodeKind, PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
@@ -33,8 +33,8 @@ from tests.support.builders.job_states import (
 NODES = NodeKind(pool="a-spot", capacity=CapacityType.SPOT)
 LADDER = policy(
     tiers=(
-        replace(SPOT, price=0.5, facts=TierFacts(capacity=CapacityType.SPOT)),
-        replace(LAST, price=2.0, facts=TierFacts(capacity=CapacityType.ON_DEMAND)),
+        replace(SPOT, price=0.5, facts=DeclaredFacts(capacity=CapacityType.SPOT)),
+        replace(LAST, price=2.0, facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
     )
 )
 EMPTY = Ledger(counted_from=T0 - 9 * HOUR, counted_until=T0 - HOUR)
@@ -112,7 +112,7 @@ def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
 
 def test_a_job_at_rest_is_written_once_its_last_node_is_free() -> None:
     state = running(phase=Phase.FINISHED, ledger=replace(EMPTY, counted_until=T0 - MINUTE))
-    seen = observed(outcome=Outcome.FAILED, node_time={NODES: HOUR}, nodes={NODES: 2})
+    seen = observed(outcome=JobOutcome.FAILED, node_time={NODES: HOUR}, nodes={NODES: 2})
     assert kinds(decide(state, seen, LADDER)) == [], "its pods terminate"
     assert kinds(decide(state, replace(seen, nodes={}), LADDER)) == [WriteState], "nothing follows"
 
@@ -123,7 +123,7 @@ def test_a_completed_job_says_what_it_cost() -> None:
     )
     assert spending_text(FULL, None) == "31 h spot, 17 h on-demand", "without a price there is no share"
     assert spending_text(EMPTY, 1.0) == "", "and nothing where nothing ran"
-    decision = decide(running(ledger=FULL), observed(outcome=Outcome.COMPLETED), LADDER)
+    decision = decide(running(ledger=FULL), observed(outcome=JobOutcome.COMPLETED), LADDER)
     assert decision.events[0].message == (
         "The job has completed, on a-spot. It ran 31 h spot, 17 h on-demand: 0.27 of on-demand."
     ), "beside the price of the ladder's on-demand tier"

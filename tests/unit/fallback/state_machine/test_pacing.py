@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
-from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Deadline, Observation, Outcome
+from holdfast.fallback.state_machine.observation import Deadline, JobOutcome, Observation
 from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase
 from holdfast.fallback.state_machine.state_annotation import read_state, write_state
@@ -109,7 +109,7 @@ def test_a_job_is_never_late_where_on_demand_is_available_and_the_declared_resta
     pools = Steps(pools={"a-spot": _steps(first), "b-spot": _steps(second)})
     run = simulate([plan], ladder, pools, start=T0, until=finish_by + 24 * HOUR)
     (job,) = run.jobs
-    assert job.outcome is Outcome.COMPLETED, "on-demand always has capacity"
+    assert job.outcome is JobOutcome.COMPLETED, "on-demand always has capacity"
     assert job.finished_at is not None, "it has ended"
     assert job.finished_at <= finish_by, f"late by {job.finished_at - finish_by}"
     late = [event.at for event in run.events if event.report.reason == "DeadlineMissed"]
@@ -259,7 +259,7 @@ def test_a_job_that_loses_its_deadline_follows_its_ladder_again() -> None:
 
 def test_a_ladder_of_spot_alone_paces_no_job() -> None:
     only_spot = replace(PACED, tiers=(SPOT, replace(LOWER, max_failures=-1)))
-    last = replace(only_spot.tiers[1], facts=TierFacts(capacity=CapacityType.SPOT))
+    last = replace(only_spot.tiers[1], facts=DeclaredFacts(capacity=CapacityType.SPOT))
     ladder = replace(only_spot, tiers=(SPOT, last))
     assert pacing_of(on_spot(), observed(deadline=within(HOUR)), ladder) is None, "no tier can be relied on"
 

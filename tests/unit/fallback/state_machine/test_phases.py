@@ -17,7 +17,7 @@ from holdfast.fallback.state_machine.actions import (
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, PoolStatus
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
@@ -157,8 +157,8 @@ def test_losses_during_a_suspension_are_not_counted() -> None:
     assert state_of(after).unexplained == 0, "nor do the restarts that came of it"
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_job_that_ends_while_suspended_is_finished(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", list(JobOutcome))
+def test_a_job_that_ends_while_suspended_is_finished(outcome: JobOutcome) -> None:
     decision = decide(suspending(), observed_suspended(outcome=outcome), policy())
     assert kinds(decision) == [WriteState], "a failure during suspension still runs the failure policy"
     assert state_of(decision).phase is Phase.FINISHED, "what has ended cannot be resumed"
@@ -258,7 +258,7 @@ def test_a_job_that_its_user_resumes_is_not_charged_for_the_restart_of_an_outage
 def test_a_job_that_cannot_be_suspended_is_stopped_once_it_can() -> None:
     decision = decide(running(), observed(stop_requested=True, can_be_suspended=False), policy())
     assert Suspend not in kinds(decision), "its operator would ignore it"
-    ended = decide(running(), observed(stop_requested=True, outcome=Outcome.COMPLETED), policy())
+    ended = decide(running(), observed(stop_requested=True, outcome=JobOutcome.COMPLETED), policy())
     assert state_of(ended).phase is Phase.FINISHED, "a job that has ended is not touched"
 
 
@@ -303,11 +303,11 @@ def test_a_failback_resumes_with_a_toleration_and_deletes_the_placeholders() -> 
     assert only(decision, Resume).state.entered_by_failback, "and the stay counts as a return"
 
 
-LOST = observed(outcome=Outcome.FAILED, failure_cause=Cause.EVICTION, can_be_recreated=True)
+LOST = observed(outcome=JobOutcome.FAILED, failure_cause=Cause.EVICTION, can_be_recreated=True)
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_job_that_has_ended_is_closed_with_an_event(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", list(JobOutcome))
+def test_a_job_that_has_ended_is_closed_with_an_event(outcome: JobOutcome) -> None:
     decision = decide(running(), observed(outcome=outcome), policy())
     assert (kinds(decision), reasons(decision)) == ([WriteState], [outcome.value]), "once"
     assert decision.requeue_at is None, "and never reconciled again"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
-from holdfast.fallback.policy.policy import NoPolicy, Policy, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy, Policy
 from holdfast.fallback.state_machine.actions import Suspend
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason
@@ -51,7 +51,7 @@ from tests.support.soak import sized
 from tests.support.spending_invariants import spending_faults
 from tests.support.strategies.job_situations import ladders, observations, states
 
-ON_SPOT, ON_DEMAND = TierFacts(capacity=CapacityType.SPOT), TierFacts(capacity=CapacityType.ON_DEMAND)
+ON_SPOT, ON_DEMAND = DeclaredFacts(capacity=CapacityType.SPOT), DeclaredFacts(capacity=CapacityType.ON_DEMAND)
 CAPPED = policy(
     tiers=(
         replace(SPOT, facts=ON_SPOT, price=1.0, max_price=1.5),
@@ -314,7 +314,7 @@ def _counted(state: JobState, seen: Observation) -> float:
 
 
 def test_a_job_that_is_given_up_on_spot_is_not_said_to_be_on_the_last_tier() -> None:
-    on_demand = replace(LAST, price=10.0, facts=TierFacts(capacity=CapacityType.ON_DEMAND))
+    on_demand = replace(LAST, price=10.0, facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND))
     spent = Ledger(
         counted_from=T0 - HOUR,
         counted_until=T0,

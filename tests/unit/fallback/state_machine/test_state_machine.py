@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy, Policy
 from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.observation import Cause, Deadline, MaxCost, Outcome
+from holdfast.fallback.state_machine.observation import Cause, Deadline, JobOutcome, MaxCost
 from holdfast.fallback.state_machine.state import Ledger, PoolUse
 from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.labels import CapacityType
@@ -33,8 +33,8 @@ LADDERS: tuple[Policy | NoPolicy, ...] = (
     NoPolicy(),
     NoPolicy(problems=("spec.tiers: got no tier",)),
 )
-ON_DEMAND = replace(LAST, price=10.0, facts=TierFacts(capacity=CapacityType.ON_DEMAND))
-AT_SPOT = TierFacts(capacity=CapacityType.SPOT)
+ON_DEMAND = replace(LAST, price=10.0, facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND))
+AT_SPOT = DeclaredFacts(capacity=CapacityType.SPOT)
 CAPPED = replace(SPOT, facts=AT_SPOT, max_price=3.0, price=2.0)
 WEST = tier("west/a-spot", facts=AT_SPOT)
 #: With a tier elsewhere, a price cap, a failure window, and on-demand for deadlines and limits of cost.
@@ -237,8 +237,8 @@ class LadderMachine(RuleBasedStateMachine):
     def job_answers(self) -> None:
         self.world.checkpointed_at = self.world.requested_at
 
-    @rule(outcome=st.sampled_from(Outcome))
-    def job_ends(self, outcome: Outcome) -> None:
+    @rule(outcome=st.sampled_from(JobOutcome))
+    def job_ends(self, outcome: JobOutcome) -> None:
         if self.elsewhere.there is None:  # nothing of it runs at home meanwhile
             self.world.end(outcome)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.fallback.state_machine.transfer import (
     CopyView,
     DeleteCopy,
@@ -18,10 +18,10 @@ from holdfast.fallback.state_machine.transfer import (
     RecordOutcome,
     RemoteView,
     SetPermit,
-    Stage,
     SuspendAtHome,
     TransferAction,
     TransferRecord,
+    TransferStage,
     WriteRecord,
     decide_transfer,
     is_name_taken,
@@ -111,8 +111,10 @@ def _goes_home_when_the_cluster_is_away(
     view: HomeView, remotes: Mapping[str, RemoteView | None]
 ) -> TransferAction | None:
     record = view.record
-    if record is not None and record.stage is Stage.AWAY and remotes[CLUSTER] is None:
-        return WriteRecord(record=replace(record, stage=Stage.HOME, cluster="", copy=""), is_held=False)
+    if record is not None and record.stage is TransferStage.AWAY and remotes[CLUSTER] is None:
+        return WriteRecord(
+            record=replace(record, stage=TransferStage.HOME, cluster="", copy=""), is_held=False
+        )
     return decide_transfer(view, remotes)
 
 
@@ -120,7 +122,12 @@ def _grants_before_it_records(
     view: HomeView, remotes: Mapping[str, RemoteView | None]
 ) -> TransferAction | None:
     action, remote = decide_transfer(view, remotes), remotes[CLUSTER]
-    if isinstance(action, WriteRecord) and action.record.stage is Stage.AWAY and remote and remote.copy:
+    if (
+        isinstance(action, WriteRecord)
+        and action.record.stage is TransferStage.AWAY
+        and remote
+        and remote.copy
+    ):
         return SetPermit(copy=remote.copy.uid, version=remote.copy.version, permit=Permit.GRANTED)
     return action
 
@@ -184,7 +191,7 @@ def test_transfer_on_long_paths_runs_one_generation_and_comes_to_rest(
     assert problem_at_rest(at_rest(world, rules)) is None, "every path ends once nothing fails any more"
 
 
-AWAY = TransferRecord(uid=UID, epoch=3, stage=Stage.AWAY, cluster=CLUSTER, copy="c")
+AWAY = TransferRecord(uid=UID, epoch=3, stage=TransferStage.AWAY, cluster=CLUSTER, copy="c")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,21 +231,23 @@ def copied(**changes: object) -> RemoteView:
         ),
         pytest.param(
             Case(
-                view=away(), remote=copied(outcome=Outcome.FAILED), step=RecordOutcome(outcome=Outcome.FAILED)
+                view=away(),
+                remote=copied(outcome=JobOutcome.FAILED),
+                step=RecordOutcome(outcome=JobOutcome.FAILED),
             ),
             id="copy failed",
         ),
         pytest.param(
             Case(
                 view=away(is_ended=True),
-                remote=copied(outcome=Outcome.FAILED),
-                step=WriteRecord(record=replace(AWAY, stage=Stage.RETURNING)),
+                remote=copied(outcome=JobOutcome.FAILED),
+                step=WriteRecord(record=replace(AWAY, stage=TransferStage.RETURNING)),
             ),
             id="outcome recorded",
         ),
         pytest.param(
             Case(
-                view=away(record=replace(AWAY, stage=Stage.PREPARING, copy=""), wanted=""),
+                view=away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), wanted=""),
                 remote=None,
                 step=WriteRecord(record=TransferRecord(uid=UID, epoch=3), is_held=False),
             ),
@@ -247,15 +256,17 @@ def copied(**changes: object) -> RemoteView:
         pytest.param(Case(view=away(is_suspended=False), remote=None, step=SuspendAtHome()), id="resumed"),
         pytest.param(
             Case(
-                view=away(record=TransferRecord(uid=UID, epoch=2, stage=Stage.PREPARING, cluster=CLUSTER)),
+                view=away(
+                    record=TransferRecord(uid=UID, epoch=2, stage=TransferStage.PREPARING, cluster=CLUSTER)
+                ),
                 remote=copied(),
-                step=WriteRecord(record=replace(AWAY, stage=Stage.RETURNING)),
+                step=WriteRecord(record=replace(AWAY, stage=TransferStage.RETURNING)),
             ),
             id="home restored from a backup",
         ),
         pytest.param(
             Case(
-                view=away(record=replace(AWAY, stage=Stage.PREPARING, copy=""), is_quiet=True),
+                view=away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), is_quiet=True),
                 remote=copied(origin="another"),
                 step=None,
             ),
@@ -272,7 +283,7 @@ def test_a_name_that_another_object_has_is_reported() -> None:
     assert not is_name_taken(away(), copied()), "the job's own copy takes no name from it"
 
 
-@pytest.mark.parametrize("record", [FIRST, AWAY, replace(AWAY, stage=Stage.PREPARING, copy="")])
+@pytest.mark.parametrize("record", [FIRST, AWAY, replace(AWAY, stage=TransferStage.PREPARING, copy="")])
 def test_a_record_that_is_written_is_read_again(record: TransferRecord) -> None:
     assert read_transfer(write_record(record), UID) == record, "a restart must not change a transfer"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
 from holdfast.fallback.state_machine.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT
@@ -34,7 +34,7 @@ from tests.support.builders.job_states import (
 
 def block(begins: datetime | None = None, ends: datetime | None = None) -> PolicyTier:
     window = CapacityWindow(begins=begins, ends=ends)
-    return tier("block", facts=TierFacts(capacity=CapacityType.RESERVED, window=window))
+    return tier("block", facts=DeclaredFacts(capacity=CapacityType.RESERVED, window=window))
 
 
 def ladder(begins: datetime | None = None, ends: datetime | None = None) -> Policy:
@@ -140,7 +140,7 @@ def test_a_job_is_sent_only_where_there_is_capacity(
     rank: int, windows: list[tuple[datetime | None, datetime | None]]
 ) -> None:
     tiers = tuple(
-        tier(f"block-{place}", facts=TierFacts(window=CapacityWindow(begins=begins, ends=ends)))
+        tier(f"block-{place}", facts=DeclaredFacts(window=CapacityWindow(begins=begins, ends=ends)))
         for place, (begins, ends) in enumerate(windows)
     )
     blocks = policy(tiers=(*tiers, LAST), return_after=HOUR)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.policy.policy import TierFacts
+from holdfast.fallback.policy.policy import DeclaredFacts
 from holdfast.fallback.state_machine.observation import Deadline
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace
 from holdfast.fallback.state_machine.state_annotation import write_state
@@ -62,8 +62,8 @@ def test_drill_refuses_what_would_move_end_or_mismeasure_the_job(problem: Proble
 
 @pytest.mark.parametrize(("slack", "is_refused"), [(44, True), (46, False)])
 def test_job_with_a_deadline_keeps_slack_for_three_restarts(slack: int, is_refused: bool) -> None:
-    spot = tier(facts=TierFacts(capacity=CapacityType.SPOT))
-    ladder = policy(tiers=(spot, replace(LAST, facts=TierFacts(capacity=CapacityType.ON_DEMAND))))
+    spot = tier(facts=DeclaredFacts(capacity=CapacityType.SPOT))
+    ladder = policy(tiers=(spot, replace(LAST, facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND))))
     deadline = Deadline(finish_by=T0 + HOUR + slack * MINUTE, work=2 * HOUR, progress=0.5)
     state = running(evictions=2, pace=Pace(work_done=HOUR, counts_from=T0, progress=0.5))
     problem = refusal(jobset(), state, ladder, observed(deadline=deadline), reports=True)
