@@ -13,20 +13,7 @@ from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.fallback.api.connection import Connection, error_of
 from holdfast.scheduling.errors import ConfigError
 from tests.support.coroutines import in_event_loop
-
-
-@asynccontextmanager
-async def server(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncGenerator[str]:
-    """A server on this machine that answers everything by `handler`; yields its address."""
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+from tests.support.fakes.http_server import http_server
 
 
 @asynccontextmanager
@@ -35,7 +22,7 @@ async def connected(
 ) -> AsyncGenerator[Connection]:
     """A connection to such a server; `seen` collects methods and statuses."""
     told = [] if seen is None else seen
-    async with server(handler) as address:
+    async with http_server(handler) as address:
         connection = Connection(
             lambda: ApiAccess(server=address, token="secret"),
             seen=lambda method, status, _: told.append((method, status)),
@@ -150,7 +137,7 @@ async def test_a_changed_server_address_is_used() -> None:
     async def here(_: web.Request) -> web.Response:
         return web.json_response({"where": "here"})
 
-    async with server(here) as there:
+    async with http_server(here) as there:
         addresses = iter(["http://127.0.0.1:1", there])
         connection = Connection(lambda: ApiAccess(server=next(addresses, there)))
         with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
@@ -164,7 +151,7 @@ async def test_a_temporarily_unreadable_token_is_retried(tmp_path: Path) -> None
     async def who(request: web.Request) -> web.Response:
         return web.json_response({"who": request.headers.get("Authorization")})
 
-    async with server(who) as address:
+    async with http_server(who) as address:
         token = tmp_path / "token"
         connection = Connection(lambda: ApiAccess(server=address, token_file=token))
         with pytest.raises(Unreachable, match="token"):

@@ -20,6 +20,7 @@ from holdfast.fallback.api.token_exchange import EntraExchange, ExchangeError, G
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
 from tests.support.coroutines import in_event_loop
+from tests.support.fakes.http_server import http_server
 
 _JWT: Final = "urn:ietf:params:oauth:token-type:jwt"
 _OF_AN_HOUR: Final = 3600
@@ -88,16 +89,22 @@ async def services(**given: object) -> AsyncGenerator[Services]:
     """Both, on this machine."""
     found = Services(**given)  # pyright: ignore[reportArgumentType]  # a test names fields
     found.gate.set()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", found.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        found.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    async with http_server(found.answer) as found.address:
         yield found
-    finally:
-        await runner.cleanup()
+
+
+@asynccontextmanager
+async def connected(
+    folder: Path, *exchanges: EntraExchange | None, server: str = "https://there"
+) -> AsyncGenerator[Connection]:
+    """A connection to an API server with the token `of-home`; each read of its kubeconfig has the next exchange."""
+    (folder / "token").write_text("of-home")
+    each = iter(exchanges)
+    connection = Connection(
+        lambda: ApiAccess(server=server, token_file=folder / "token", exchange=next(each, exchanges[-1]))
+    )
+    yield connection
+    await connection.close()
 
 
 @dataclass
@@ -220,16 +227,11 @@ async def test_requests_that_wait_for_a_service_that_does_not_answer_fail_togeth
 async def test_a_request_is_not_sent_when_its_time_has_passed_in_the_exchange(tmp_path: Path) -> None:
     async with services() as found:
         found.gate.clear()
-        (tmp_path / "token").write_text("of-home")
-        access = ApiAccess(
-            server=f"{found.address}/api", token_file=tmp_path / "token", exchange=found.exchange()
-        )
-        connection = Connection(lambda: access)
-        began = asyncio.get_running_loop().time()
-        with pytest.raises(Unreachable):
-            await connection.request("PATCH", "/x", body={}, seconds=0.2)
-        took = asyncio.get_running_loop().time() - began
-        await connection.close()
+        async with connected(tmp_path, found.exchange(), server=f"{found.address}/api") as connection:
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(Unreachable):
+                await connection.request("PATCH", "/x", body={}, seconds=0.2)
+            took = asyncio.get_running_loop().time() - began
         found.gate.set()
     assert took < 5, "another replica may lead by then: the exchange alone may take 20 seconds"
     assert found.reached == 0, "the write has not been sent"
@@ -239,18 +241,15 @@ async def test_a_request_is_not_sent_when_its_time_has_passed_in_the_exchange(tm
 async def test_a_token_that_the_api_server_rejects_is_exchanged_again_but_not_with_each_request(
     tmp_path: Path,
 ) -> None:
-    async with services() as found:
-        (tmp_path / "token").write_text("of-home")
-        access = ApiAccess(
-            server=f"{found.address}/api", token_file=tmp_path / "token", exchange=found.exchange()
-        )
-        connection = Connection(lambda: access)
+    async with (
+        services() as found,
+        connected(tmp_path, found.exchange(), server=f"{found.address}/api") as connection,
+    ):
         assert (await connection.request("GET", "/x"))["who"] == "made-1", "the exchanged one is sent"
         found.rejected = {"made-1", "made-2"}
         for _ in range(3):
             with pytest.raises(ApiError):
                 await connection.request("GET", "/x")
-        await connection.close()
         assert found.made == 1, "it was exchanged a moment before: another would be rejected as well"
 
     async with services() as found, exchanged(found, tmp_path) as each:
@@ -280,58 +279,47 @@ _BAD: Final[dict[str, tuple[int, bytes, str]]] = {
 @in_event_loop
 async def test_an_exchange_that_fails_is_an_unreachable_cluster(tmp_path: Path, what: str) -> None:
     status, body, said = _BAD[what]
-    async with services(status=status, body=body) as found:
-        (tmp_path / "token").write_text("of-home")
-        access = ApiAccess(server="https://there", token_file=tmp_path / "token", exchange=found.exchange())
-        connection = Connection(lambda: access)
+    async with (
+        services(status=status, body=body) as found,
+        connected(tmp_path, found.exchange()) as connection,
+    ):
         with pytest.raises(Unreachable, match=said) as failed:
             await connection.request("GET", "/x")
-        await connection.close()
     assert "of-home" not in str(failed.value), "and no secret"
 
 
+_NOWHERE: Final = EntraExchange(authority="http://127.0.0.1:1", tenant_id="t", client_id="c", scope="s")
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("token", "does not answer"), (None, "no tokenFile"), ("gone", "readable file")],
+    ids=["no service", "no file", "a file that is gone"],
+)
 @in_event_loop
-async def test_a_service_that_is_not_there_is_an_unreachable_cluster(tmp_path: Path) -> None:
+async def test_an_exchange_without_its_service_or_its_file_is_an_unreachable_cluster(
+    tmp_path: Path, file: str | None, said: str
+) -> None:
     (tmp_path / "token").write_text("of-home")
-    exchange = EntraExchange(authority="http://127.0.0.1:1", tenant_id="t", client_id="c", scope="s")
-    access = ApiAccess(server="https://there", token_file=tmp_path / "token", exchange=exchange)
-    connection = Connection(lambda: access)
-    with pytest.raises(Unreachable, match="does not answer"):
+    path = None if file is None else tmp_path / file
+    connection = Connection(lambda: ApiAccess(server="https://there", token_file=path, exchange=_NOWHERE))
+    with pytest.raises(Unreachable, match=said):
         await connection.request("GET", "/x")
     await connection.close()
 
 
 @in_event_loop
-async def test_an_exchange_without_a_file_or_with_one_that_is_gone_is_an_unreachable_cluster(
-    tmp_path: Path,
-) -> None:
-    exchange = EntraExchange(authority="http://127.0.0.1:1", tenant_id="t", client_id="c", scope="s")
-    for file, said in ((None, "no tokenFile"), (tmp_path / "gone", "readable file")):
-        access = ApiAccess(server="https://there", token_file=file, exchange=exchange)
-        connection = Connection(lambda access=access: access)
-        with pytest.raises(Unreachable, match=said):
-            await connection.request("GET", "/x")
-        await connection.close()
-
-
-@in_event_loop
 async def test_a_kubeconfig_with_another_exchange_is_read_after_a_failure(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("of-home")
-    async with services() as found:
-        wrong = EntraExchange(authority="http://127.0.0.1:1", tenant_id="t", client_id="c", scope="s")
-        exchanges = [wrong, wrong, found.exchange()]
-        connection = Connection(
-            lambda: ApiAccess(
-                server=f"{found.address}/api",
-                token_file=tmp_path / "token",
-                exchange=exchanges.pop(0) if len(exchanges) > 1 else exchanges[0],
-            )
-        )
+    async with (
+        services() as found,
+        connected(
+            tmp_path, _NOWHERE, _NOWHERE, found.exchange(), server=f"{found.address}/api"
+        ) as connection,
+    ):
         for _ in range(2):
             with pytest.raises(Unreachable):
                 await connection.request("GET", "/x")
         assert (await connection.request("GET", "/x"))["who"] == "made-1", "an update of the stack is enough"
-        await connection.close()
 
 
 @in_event_loop
@@ -347,33 +335,27 @@ async def test_the_token_of_google_comes_from_two_requests(tmp_path: Path) -> No
         seen.append((request.path, bearer, await request.json()))
         return web.json_response({"accessToken": "of-account", "expireTime": "2026-11-27T16:00:00.5Z"})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    address = f"http://127.0.0.1:{runner.addresses[0][1]}"
     (tmp_path / "token").write_text("of-home")
-    google = GoogleExchange(
-        audience="//iam/provider",
-        subject_token_type=_JWT,
-        token_url=f"{address}/token",
-        impersonation_url=f"{address}/account:generateAccessToken",
-    )
     clock = [0.0]
-    bearer = BearerToken(
-        ApiAccess(server="s", token_file=tmp_path / "token", exchange=google),
-        clock=lambda: clock[0],
-        now=lambda: 1795795200.5 - 3600,
-    )
-    assert await bearer.header() == {"Authorization": "Bearer of-account"}, "the token of the account"
-    clock[0] = 3299
-    await bearer.header()
-    assert len(seen) == 2, "it expires when Google says"
-    clock[0] = 3301
-    await bearer.header()
-    await bearer.close()
-    await runner.cleanup()
+    async with http_server(answer) as address:
+        google = GoogleExchange(
+            audience="//iam/provider",
+            subject_token_type=_JWT,
+            token_url=f"{address}/token",
+            impersonation_url=f"{address}/account:generateAccessToken",
+        )
+        bearer = BearerToken(
+            ApiAccess(server="s", token_file=tmp_path / "token", exchange=google),
+            clock=lambda: clock[0],
+            now=lambda: 1795795200.5 - 3600,
+        )
+        assert await bearer.header() == {"Authorization": "Bearer of-account"}, "the token of the account"
+        clock[0] = 3299
+        await bearer.header()
+        assert len(seen) == 2, "it expires when Google says"
+        clock[0] = 3301
+        await bearer.header()
+        await bearer.close()
     (path, sent, form), (impersonated, federated, _) = seen[:2]
     assert (path, sent, form["subject_token"]) == ("/token", "", "of-home"), (
         "home's token is in the body alone"

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -17,6 +18,7 @@ from holdfast.fallback.api.event_recorder import InvolvedObject, ObjectEvent
 from holdfast.fallback.api.webhook import NOTIFIED, WebhookNotifier, slack_message
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.scheduling.json import Json
+from tests.support.fakes.http_server import http_server
 
 SECRET: Final = "T000-B000-XXXX"
 SUBJECT: Final = InvolvedObject(kind=JOBSET, namespace="vision", name="train", uid="u")
@@ -65,23 +67,18 @@ class Sent:
 @asynccontextmanager
 async def running(server: Server, folder: Path) -> AsyncGenerator[tuple[WebhookNotifier, Sent]]:
     """A notifier whose waits between attempts are short, and a server that it notifies."""
-    app = web.Application()
-    app.router.add_post(f"/{SECRET}", server.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    file = folder / "url"
-    file.write_text(f"http://127.0.0.1:{runner.addresses[0][1]}/{SECRET}\n")
-    sent = Sent()
-    notifier = WebhookNotifier(file, sent=sent, backoff=lambda: Backoff(first=0.001, most=0.001))
-    task = asyncio.create_task(notifier.run())
-    try:
-        yield notifier, sent
-    finally:
-        server.gate.set()
-        task.cancel()
-        await asyncio.wait([task])
-        await runner.cleanup()
+    async with http_server(server.answer) as address:
+        (folder / "url").write_text(f"{address}/{SECRET}\n")
+        sent = Sent()
+        backoff = partial(Backoff, first=0.001, most=0.001)
+        notifier = WebhookNotifier(folder / "url", sent=sent, backoff=backoff)
+        task = asyncio.create_task(notifier.run())
+        try:
+            yield notifier, sent
+        finally:
+            server.gate.set()
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @pytest.mark.parametrize("first", [500, 429, 503, 0])

@@ -1,8 +1,5 @@
 """Prices from Karpenter's metrics, judged by the text that its provider for AWS writes."""
 
-from __future__ import annotations
-
-import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +24,8 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.job_states import LAST, T0, policy, tier
+from tests.support.coroutines import in_event_loop
+from tests.support.fakes.http_server import http_server
 from tests.support.json_objects import objects
 
 METRICS: Final = (Path(__file__).parents[3] / "fixtures/karpenter-1.14-offerings/metrics.txt").read_text(
@@ -109,46 +108,27 @@ def test_prices_of_nothing_and_other_metrics_are_passed_over() -> None:
 
 
 class Karpenter:
-    """A server of metrics on this machine."""
+    """What a server of metrics answers."""
 
     def __init__(self) -> None:
         self.text, self.status = METRICS, 200
-        self.address = ""
 
-    async def __aenter__(self) -> Karpenter:
-        async def answer(_: web.Request) -> web.Response:
-            return web.Response(text=self.text, status=self.status)
-
-        app = web.Application()
-        app.router.add_get("/metrics", answer)
-        self.runner = web.AppRunner(app, access_log=None)
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        self.address = f"http://127.0.0.1:{self.runner.addresses[0][1]}/metrics"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.runner.cleanup()
+    async def answer(self, _: web.Request) -> web.Response:
+        return web.Response(text=self.text, status=self.status)
 
 
-def test_prices_outlive_an_answer_without_any_and_expire_after_an_hour() -> None:
-    asyncio.run(_prices_outlive_and_expire())
-
-
-async def _prices_outlive_and_expire() -> None:
+@in_event_loop
+async def test_prices_outlive_an_answer_without_any_and_expire_after_an_hour() -> None:
     now, changes, outcomes = [T0], [0], list[bool]()
     pools = [node_pool("p4d.24xlarge")]
 
     def count() -> None:
         changes[0] += 1
 
-    async with Karpenter() as karpenter:
+    karpenter = Karpenter()
+    async with http_server(karpenter.answer) as address:
         prices = OfferedPrices(
-            karpenter.address,
-            now=lambda: now[0],
-            node_pools=lambda: pools,
-            changed=count,
-            read=outcomes.append,
+            address, now=lambda: now[0], node_pools=lambda: pools, changed=count, read=outcomes.append
         )
         assert prices.of_pool("a-spot") is None, "nothing is read yet"
         await prices.refresh()
@@ -173,8 +153,11 @@ async def _prices_outlive_and_expire() -> None:
     assert unreachable.of_pool("a-spot") is None, "and nothing is raised"
 
 
-def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_declared_one() -> None:
-    prices = asyncio.run(_prices_of(node_pool(*NAMES)))
+@in_event_loop
+async def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_declared_one() -> None:
+    async with http_server(Karpenter().answer) as address:
+        prices = OfferedPrices(address, now=lambda: T0, node_pools=lambda: [node_pool(*NAMES)])
+        await prices.refresh()
 
     def node(instance: str, zone: str = "local-a") -> Json:
         labels = {POOL: "a-spot", CAPACITY_TYPE: "spot", INSTANCE_TYPE: instance, ZONE: zone}
@@ -186,10 +169,3 @@ def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_declar
     assert [each.kind.price for each in used] == [2.195764, 0.46016], "its own, and its pool's"
     declared = used_nodes([], [*nodes], nodes, ladder)
     assert {each.kind.price for each in declared} == {9.0}, "without Karpenter's"
-
-
-async def _prices_of(pool: Json) -> OfferedPrices:
-    async with Karpenter() as karpenter:
-        prices = OfferedPrices(karpenter.address, now=lambda: T0, node_pools=lambda: [pool])
-        await prices.refresh()
-    return prices
