@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR
 from tests.support.json_objects import obj, objects
 
 NAMESPACE = "vision"
@@ -272,6 +273,11 @@ def renamed(thing: Json, name: str) -> Json:
     return {**thing, "metadata": {**metadata, "name": name, "uid": f"uid-of-{name}", "labels": labels}}
 
 
+def with_metadata(thing: Json, **fields: JsonValue) -> Json:
+    """The same object with other fields in its metadata."""
+    return {**thing, "metadata": {**obj(thing["metadata"]), **fields}}
+
+
 def ray_worker(
     name: str, *, group: str = "worker", cluster: str = "train-bcdfg", **fields: Unpack[PodFields]
 ) -> Json:
@@ -358,3 +364,14 @@ def snapshot(
         claims=claims,
         workloads=tuple(workloads),
     )
+
+
+def placeholder(on: str = "", namespace: str = RESERVATION_NAMESPACE) -> Json:
+    """A placeholder of the JobSet."""
+    metadata: Json = {"name": "hold", "namespace": namespace, "labels": {RESERVED_FOR: UID}}
+    return {"metadata": metadata, "spec": {"nodeName": on} if on else {}}
+
+
+def named(name: str, *, labels: Json | None = None, **fields: Json) -> Json:
+    """Something of the cluster's scope."""
+    return {"metadata": {"name": name, "labels": labels or {}}, **fields}

@@ -21,7 +21,6 @@ from holdfast.fallback.reconciler.action_executor import (
     SuspensionIncomplete,
 )
 from holdfast.fallback.reconciler.cached_objects import CachedJob
-from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
@@ -40,16 +39,9 @@ from holdfast.fallback.state_machine.actions import (
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
-    POOL,
-    RESERVATION_NAMESPACE,
-    RESERVED_FOR,
-    STATE,
-    STOP,
-    SUSPENDED_FOR,
-    TRAINING,
-)
+from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, STOP, SUSPENDED_FOR
 from holdfast.scheduling.taints import Taint
+from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
@@ -60,6 +52,7 @@ from tests.support.builders.fallback_objects import (
     ray_worker,
     rayjob,
     snapshot,
+    with_metadata,
     worker,
 )
 from tests.support.builders.fallback_objects import node as live_node
@@ -78,12 +71,11 @@ class ExecutorFixture:
     """A job on an API server in memory, and what acts for it."""
 
     def __init__(self, job: Json) -> None:
-        self.api, self.caches = FakeApi(), Caches()
+        self.api, self.caches = FakeApi(), training_caches()
         client = Client(self.api)
         self.holder = ReservationManager(client, self.caches, image="pause")
         self.actor = ActionExecutor(client, self.caches, self.holder)
         self.kind = RAYJOB if job["kind"] == "RayJob" else JOBSET
-        self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         self._job = job
 
     async def observe(self, *pods: Json, children: tuple[Json, ...] = ()) -> JobContext:
@@ -310,8 +302,7 @@ async def test_a_request_for_a_checkpoint_does_not_hide_what_a_user_has_just_wri
         "a write under the version that is known has no other change"
     )
     job = fixture.job()
-    stopped: Json = {**obj(job["metadata"]), "annotations": {**annotations_of(job), STOP: "true"}}
-    await fixture.api.put(JOBSET, {**job, "metadata": stopped})
+    await fixture.api.put(JOBSET, with_metadata(job, annotations={**annotations_of(job), STOP: "true"}))
     await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
     assert [each.is_own for each in changes] == [True, False], "a stop is reconciled at once"
     cached = fixture.caches.job(context.key)

@@ -16,7 +16,8 @@ from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import COPY_OF, PERMIT, TRAINING, TRANSFER
+from holdfast.scheduling.labels import COPY_OF, PERMIT, TRANSFER
+from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import jobset, rayjob
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
@@ -26,9 +27,7 @@ WITHIN = ("tabular", "vision")
 
 
 def away_jobs(there: FakeApi, caches: Caches, home: FakeApi | None = None) -> AwayJobs:
-    """Those of a cluster with the training namespaces, beside a cluster in the west."""
-    for name in WITHIN:
-        caches.namespaces.put({"metadata": {"name": name, "labels": {TRAINING: "true"}}})
+    """Those of a cluster that has a cluster in the west."""
     home = home or FakeApi()
     first: Json = {
         "name": "kube-system",
@@ -59,7 +58,7 @@ def leading(away: AwayJobs) -> Generator["asyncio.Task[None]"]:
 
 @virtually
 async def test_a_refusal_is_for_its_kind_and_namespace_alone_and_is_logged_once() -> None:
-    there, caches = FakeApi(), Caches()
+    there, caches = FakeApi(), training_caches(*WITHIN)
 
     def refuse(sent: Sent) -> None:
         if "/namespaces/vision/rayjobs" in sent.path:
@@ -94,7 +93,7 @@ async def test_a_refusal_is_for_its_kind_and_namespace_alone_and_is_logged_once(
 
 @virtually
 async def test_a_replica_that_does_not_lead_queues_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    queued, caches = list[JobKey](), Caches()
+    queued, caches = list[JobKey](), training_caches(*WITHIN)
     away = away_jobs(FakeApi(), caches)
     add = WorkQueue[JobKey].add
 
@@ -140,7 +139,7 @@ def a_copy(name: str, *, origin: str, epoch: str, permit: str = "Waiting") -> Js
 async def test_a_copy_that_a_tenant_writes_there_keeps_no_other_leftover_and_no_leader_from_going_on() -> (
     None
 ):
-    there, caches = FakeApi(), Caches()
+    there, caches = FakeApi(), training_caches(*WITHIN)
     await there.put(JOBSET, a_copy("bad", origin="gone", epoch=HUGE))
     await there.put(JOBSET, a_copy("left", origin="gone", epoch="3"))
     away = away_jobs(there, caches)
@@ -158,7 +157,7 @@ async def test_a_copy_that_a_tenant_writes_there_keeps_no_other_leftover_and_no_
 async def test_an_error_in_one_copy_is_counted_and_the_next_copy_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    there, caches = FakeApi(), Caches()
+    there, caches = FakeApi(), training_caches(*WITHIN)
     for name in ("bad", "left"):
         await there.put(JOBSET, a_copy(name, origin="gone", epoch="3"))
     home_of = copies.home_of
@@ -184,7 +183,7 @@ async def test_an_error_in_one_copy_is_counted_and_the_next_copy_is_removed(
 
 @virtually
 async def test_a_rejected_write_to_one_leftover_closes_no_cluster() -> None:
-    there, caches = FakeApi(), Caches()
+    there, caches = FakeApi(), training_caches(*WITHIN)
     await there.put(JOBSET, a_copy("left", origin="gone", epoch="3"))
 
     def refuse(sent: Sent) -> None:
@@ -204,7 +203,7 @@ async def test_a_rejected_write_to_one_leftover_closes_no_cluster() -> None:
 
 @virtually
 async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
-    there, caches, home = FakeApi(), Caches(), FakeApi()
+    there, caches, home = FakeApi(), training_caches(*WITHIN), FakeApi()
     job = named_jobset(
         "train", "u", annotations={TRANSFER: f"v1 u {HUGE} Away west c"}, finalizers=[TRANSFER]
     )

@@ -12,9 +12,8 @@ from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
+from holdfast.fallback.reconciler.caches import POD_LABELS
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.offered_prices import OfferedPrice, Offering, cheapest
 from holdfast.fallback.reconciler.policy_status import policy_status
 from holdfast.fallback.reservations.reserved_capacity import orphans
@@ -48,10 +47,10 @@ from holdfast.scheduling.labels import (
     STATE,
     STOP,
     SUSPENDED_FOR,
-    TRAINING,
     TRANSFER,
     WORK,
 )
+from tests.support.builders.caches import observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
@@ -65,11 +64,11 @@ from tests.support.builders.fallback_objects import (
     ray_worker,
     rayjob,
     replicated_job,
+    with_metadata,
     worker,
     worker_group,
 )
 from tests.support.clusters.reconciler import policy
-from tests.support.json_objects import obj
 from tests.support.soak import sized
 from tests.support.strategies.extreme_objects import INTEGERS, TEXTS, TIMES, damaged
 from tests.support.strategies.schema_objects import admitted, pod_schema, schema_of
@@ -113,24 +112,13 @@ class Seen:
     """Caches with every handler of the controller, and the observer of a JobSet and a RayJob."""
 
     def __init__(self) -> None:
-        self.caches = Caches()
-        self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
-        histories = PodHistories(self.caches, now=lambda: NOW)
+        self.caches = training_caches()
+        self._observer = observer_of(self.caches)
         enqueue_on_change(self.caches, lambda _: None, lambda _: None)
-        self._observer = Observer(
-            self.caches,
-            histories,
-            GangContention(lambda _: None),
-            claims_are_served=lambda: True,
-            now=lambda: NOW,
-            monotonic=lambda: 0.0,
-        )
 
     def put(self, *, job: Json, ray: Json, pods: tuple[Json, ...], child: Json, machine: Json) -> None:
         self.caches.jobs["JobSet"].put(job)
-        self.caches.jobs["RayJob"].put(
-            {**ray, "metadata": {**obj(ray["metadata"]), "uid": "uid-of-the-rayjob"}}
-        )
+        self.caches.jobs["RayJob"].put(with_metadata(ray, uid="uid-of-the-rayjob"))
         self.caches.nodes.put(machine)
         self.caches.children[JOB].put(child)
         for each in pods:
@@ -216,7 +204,9 @@ CLAIM: Json = {
     "metadata": {"name": "claim", "creationTimestamp": "2026-11-21T12:00:00Z"},
     "status": {"nodeName": "n"},
 }
-PLACEHOLDER = pod("hold", {RESERVED_FOR: UID, POOL: "spot-a"}, node="n")
+PLACEHOLDER = with_metadata(
+    pod("hold", {RESERVED_FOR: UID, POOL: "spot-a"}, node="n"), namespace=RESERVATION_NAMESPACE
+)
 WORKLOAD: Json = {
     "metadata": {
         "name": "w",
@@ -234,9 +224,7 @@ WORKLOAD: Json = {
     | admitted(policy(), schema_of("FallbackPolicy")),
     node_pool=damaged(NODE_POOL) | admitted(NODE_POOL, schema_of("NodePool")),
     claim=damaged(CLAIM) | admitted(CLAIM, schema_of("NodeClaim")),
-    placeholder=a_pod(
-        {**PLACEHOLDER, "metadata": {**obj(PLACEHOLDER["metadata"]), "namespace": RESERVATION_NAMESPACE}}
-    ),
+    placeholder=a_pod(PLACEHOLDER),
     workload=damaged(WORKLOAD),
     job=JOBS["JobSet"],
 )
@@ -319,15 +307,10 @@ def test_both_sides_of_a_transfer_may_have_extreme_values(kind: str, data: st.Da
 def test_a_pod_with_any_grace_period_counts_as_deleted_when_it_was(grace: int) -> None:
     seen = Seen()
     for ends_at in TIMES:
-        pod = worker("w", node="n", phase="Running")
-        metadata: Json = {
-            **obj(pod["metadata"]),
-            "deletionTimestamp": ends_at,
-            "deletionGracePeriodSeconds": grace,
-        }
-        seen.put(
-            job=jobset(), ray=rayjob(), pods=({**pod, "metadata": metadata},), child={}, machine=node("n")
+        pod = with_metadata(
+            worker("w", node="n"), deletionTimestamp=ends_at, deletionGracePeriodSeconds=grace
         )
+        seen.put(job=jobset(), ray=rayjob(), pods=(pod,), child={}, machine=node("n"))
         seen.reconcile()
     assert seen.errors == 0, "the API server admits every grace period, and its own sum wraps"
 

@@ -9,16 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.fallback.api.client import JOB
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
+from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches
 from holdfast.fallback.reconciler.informers import enqueue_on_change
 from holdfast.fallback.reconciler.work_queue import SOON_SECONDS, WorkQueue
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import MAX_COST, TRAINING
-from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, rayjob, renamed, worker
+from holdfast.scheduling.labels import MAX_COST
+from tests.support.builders.caches import caches_with_jobs, training_caches
+from tests.support.builders.fallback_objects import (
+    NAMESPACE,
+    UID,
+    child_job,
+    jobset,
+    named,
+    node,
+    placeholder,
+    ray_worker,
+    rayjob,
+    renamed,
+    with_metadata,
+    worker,
+)
 from tests.support.fakes.api_server import run_virtually
 from tests.support.json_objects import obj
 from tests.support.soak import sized
+
+TRAIN: Final = JobKey("JobSet", NAMESPACE, "train")
+RAY: Final = JobKey("RayJob", NAMESPACE, "train")
+OF_JOBSET, OF_RAY, _ = POD_LABELS
 
 JOBS: Final = ("a", "b", "c")
 LIMITED: Final = ("a", "b")
@@ -55,8 +74,7 @@ class Played:
     """Events on a cluster in which each job has one pod and two have a `max-cost`, and when each job was reconciled."""
 
     def __init__(self) -> None:
-        self.caches = Caches()
-        self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+        self.caches = training_caches()
         for name in JOBS:
             annotations = {MAX_COST: "100"} if name in LIMITED else {}
             self.caches.jobs["JobSet"].put(renamed(jobset(annotations=annotations), name))
@@ -144,16 +162,12 @@ def test_each_job_is_reconciled_after_the_last_event_that_concerns_it(events: Se
     ids=["JobSet", "RayJob"],
 )
 def test_a_status_that_counts_pods_enqueues_no_job_and_its_version_is_known(job: Json, counts: str) -> None:
-    caches, enqueued = Caches(), list[JobKey]()
-    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    caches, enqueued = training_caches(), list[JobKey]()
     key = JobKey(str(job["kind"]), NAMESPACE, "train")
     caches.jobs[key.kind].put(job)
     enqueue_on_change(caches, enqueued.append, enqueued.append)
-    later: Json = {
-        **job,
-        "metadata": {**obj(job["metadata"]), "resourceVersion": "42"},
-        "status": {**obj(job["status"]), counts: [{"ready": 1}]},
-    }
+    status: Json = {**obj(job["status"]), counts: [{"ready": 1}]}
+    later = {**with_metadata(job, resourceVersion="42"), "status": status}
     caches.jobs[key.kind].put(later)
     assert not enqueued, "JobSet and KubeRay write these counts with each pod, and nothing reads them"
     cached = caches.job(key)
@@ -170,13 +184,12 @@ def test_a_status_that_counts_pods_enqueues_no_job_and_its_version_is_known(job:
 def test_what_the_controller_writes_itself_is_reconciled_at_once_only_if_no_operator_reports_on_it(
     was: bool, becomes: bool, is_urgent: bool
 ) -> None:
-    caches, urgent, soon = Caches(), list[JobKey](), list[JobKey]()
-    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    caches, urgent, soon = training_caches(), list[JobKey](), list[JobKey]()
     cache = caches.jobs["JobSet"]
 
     def version(number: int, suspend: bool) -> Json:
         job = jobset(suspend=suspend, annotations={"version": str(number)})
-        return {**job, "metadata": {**obj(job["metadata"]), "resourceVersion": str(number)}}
+        return with_metadata(job, resourceVersion=str(number))
 
     cache.put(version(1, was))
     enqueue_on_change(caches, urgent.append, soon.append)
@@ -187,3 +200,96 @@ def test_what_the_controller_writes_itself_is_reconciled_at_once_only_if_no_oper
     )
     cache.put(version(3, becomes))
     assert urgent[-1:] == [key], "what others write is reconciled at once"
+
+
+def enqueued_by(caches: Caches, soon: list[JobKey] | None = None) -> list[JobKey]:
+    """What is enqueued at once from now on; `soon` gets what is enqueued within seconds."""
+    woken: list[JobKey] = []
+    enqueue_on_change(caches, woken.append, ([] if soon is None else soon).append)
+    return woken
+
+
+def test_objects_in_other_namespaces_are_not_cached() -> None:
+    caches = training_caches()
+    caches.jobs["JobSet"].put(with_metadata(jobset(), namespace="default"))
+    caches.pods[OF_JOBSET].put(with_metadata(worker("w"), namespace="default"))
+    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), (
+        "it is not a training namespace"
+    )
+
+
+def test_each_object_enqueues_only_its_job() -> None:
+    caches, soon = caches_with_jobs(), list[JobKey]()
+    woken = enqueued_by(caches, soon)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    caches.children[JOB].put(child_job(jobset()))
+    caches.nodes.put(node("n"))
+    caches.nodes.put(node("empty"))
+    caches.claims.put(named("claim", status={"nodeName": "n"}))
+    owner: Json = {"uid": UID, "kind": "JobSet", "name": "train"}
+    workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    caches.workloads.put({"metadata": workload})
+    caches.placeholders.put(placeholder())
+    assert woken == [TRAIN] * 5, "its pod, node, NodeClaim, Workload and placeholder; no empty node"
+    assert soon == [TRAIN], "its child, whose pods are expected in any case"
+    woken.clear()
+    caches.pods[OF_RAY].put(ray_worker("r"))
+    assert woken == [RAY], "the RayJob of the same name is another job"
+
+
+def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:
+    caches = caches_with_jobs()
+    cache = caches.children[JOB]
+    cache.put(child_at("1"))
+    woken = enqueued_by(caches)
+    cache.put(child_at("2", ready=2))
+    assert not woken, "how many of its pods are ready is read from the pods"
+    assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
+        "its deletion is under the version that it has"
+    )
+    cache.put(child_at("3", succeeded=1))
+    assert woken == [TRAIN], "a pod that completed is expected no longer"
+
+
+def child_at(version: str, **status: int) -> Json:
+    """The JobSet's Job in one of its versions."""
+    child = child_job(jobset(), status=status)
+    return with_metadata(child, resourceVersion=version)
+
+
+def test_a_tenants_pod_with_the_label_is_no_placeholder() -> None:
+    caches = caches_with_jobs()
+    woken = enqueued_by(caches)
+    caches.placeholders.put(placeholder("victim", namespace=NAMESPACE))
+    assert list(caches.placeholders) == [], "its node would be tainted, and it would be deleted as an orphan"
+    assert woken == [], "no job is concerned"
+
+
+def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
+    caches = caches_with_jobs()
+    caches.placeholders.put(placeholder("above"))
+    woken = enqueued_by(caches)
+    caches.nodes.put(node("above"))
+    caches.claims.put(named("claim", status={"nodeName": "above"}))
+    assert woken == [TRAIN] * 2, "the failback waits for its node and for its taint"
+
+
+def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
+    caches = caches_with_jobs()
+    woken = enqueued_by(caches)
+    caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
+    assert sorted(woken) == [TRAIN, RAY], "those of its namespace"
+    woken.clear()
+    caches.node_pools.put(named("spot-a"))
+    assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
+    caches = caches_with_jobs()
+    spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
+    ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
+    caches.policies.put(ladder)
+    woken = enqueued_by(caches)
+    caches.policies.put({**ladder, "status": {"jobs": 7}})
+    assert not woken, (
+        "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
+    )
+    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "2h"}})
+    assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"

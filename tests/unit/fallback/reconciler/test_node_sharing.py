@@ -10,7 +10,8 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import POD_LABELS, Caches
 from holdfast.fallback.reconciler.node_sharing import NodeSharing
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, TRAINING
+from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR
+from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
 from tests.support.json_objects import obj
 from tests.support.soak import sized
@@ -65,8 +66,7 @@ CHANGES: Final[Sequence[Change]] = (put_pod, put_pod, put_pod, put_placeholder, 
 def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
     changes: Sequence[tuple[Change, str, str, int]],
 ) -> None:
-    caches, told = Caches(), list[str]()
-    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    caches, told = training_caches(), list[str]()
     sharing = NodeSharing(caches, lambda on, _: told.append(on))
     parts = {on: [sharing.part(on, key) for key in KEYS] for on in NODES}
     for change, job, node_name, number in changes:
@@ -84,8 +84,7 @@ def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
 
 
 def test_the_parts_of_a_lost_node_are_forgotten_with_its_last_pod() -> None:
-    caches = Caches()
-    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    caches = training_caches()
 
     def changed(on: str, keys: Iterable[JobKey]) -> None:
         for key in keys:

@@ -1,4 +1,4 @@
-"""Changes enqueue the affected jobs, deleted pods are in the history, and the status of pools follows from the cluster."""
+"""Deleted pods are in the history, the status of pools follows from the cluster, and half-placed gangs contend."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,19 +11,11 @@ from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.pod_history import PodHistory, losses_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches
+from holdfast.fallback.reconciler.caches import POD_LABELS
 from holdfast.fallback.reconciler.current_objects import pod_selectors
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.observer import (
-    ApiAbsences,
-    ClockJumps,
-    GangContention,
-    Observer,
-    PodHistories,
-)
+from holdfast.fallback.reconciler.observer import ApiAbsences, ClockJumps, GangContention, PodHistories
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import (
     Cause,
     ContendingGang,
@@ -31,10 +23,11 @@ from holdfast.fallback.state_machine.observation import (
     Observation,
     PoolStatus,
 )
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase
+from holdfast.fallback.state_machine.state import Ledger
 from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import MAX_COST, POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
+from holdfast.scheduling.labels import MAX_COST, POOL, STATE
+from tests.support.builders.caches import caches_with_jobs, observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     EARLIER,
     NAMESPACE,
@@ -44,7 +37,9 @@ from tests.support.builders.fallback_objects import (
     condition,
     disrupted,
     jobset,
+    named,
     node,
+    placeholder,
     ray_worker,
     rayjob,
     stamp,
@@ -56,61 +51,6 @@ from tests.support.json_objects import obj
 TRAIN = JobKey("JobSet", NAMESPACE, "train")
 RAY = JobKey("RayJob", NAMESPACE, "train")
 OF_JOBSET, OF_RAY, OF_SUBMITTER = POD_LABELS
-
-
-def training(*, jobs: bool = True) -> Caches:
-    """Caches of a cluster with one training namespace, with a JobSet and a RayJob in it."""
-    caches = Caches()
-    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
-    if jobs:
-        caches.jobs["JobSet"].put(jobset())
-        caches.jobs["RayJob"].put({**rayjob(), "metadata": {**obj(rayjob()["metadata"]), "uid": "ray"}})
-    return caches
-
-
-def elsewhere(thing: Json) -> Json:
-    """The same in a namespace that is none of ours."""
-    return {**thing, "metadata": {**obj(thing["metadata"]), "namespace": "default"}}
-
-
-def named(name: str, *, labels: Json | None = None, **fields: Json) -> Json:
-    """Something of the cluster's scope."""
-    return {"metadata": {"name": name, "labels": labels or {}}, **fields}
-
-
-def enqueued_by(caches: Caches, soon: list[JobKey] | None = None) -> list[JobKey]:
-    """What is enqueued at once from now on; `soon` gets what is enqueued within seconds."""
-    woken: list[JobKey] = []
-    enqueue_on_change(caches, woken.append, ([] if soon is None else soon).append)
-    return woken
-
-
-def test_objects_in_other_namespaces_are_not_cached() -> None:
-    caches = training(jobs=False)
-    caches.jobs["JobSet"].put(elsewhere(jobset()))
-    caches.pods[OF_JOBSET].put(elsewhere(worker("w")))
-    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), (
-        "it is not a training namespace"
-    )
-
-
-def test_each_object_enqueues_only_its_job() -> None:
-    caches, soon = training(), list[JobKey]()
-    woken = enqueued_by(caches, soon)
-    caches.pods[OF_JOBSET].put(worker("w", node="n"))
-    caches.children[JOB].put(child_job(jobset()))
-    caches.nodes.put(node("n"))
-    caches.nodes.put(node("empty"))
-    caches.claims.put(named("claim", status={"nodeName": "n"}))
-    owner: Json = {"uid": UID, "kind": "JobSet", "name": "train"}
-    workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
-    caches.workloads.put({"metadata": workload})
-    caches.placeholders.put(hold())
-    assert woken == [TRAIN] * 5, "its pod, node, NodeClaim, Workload and placeholder; no empty node"
-    assert soon == [TRAIN], "its child, whose pods are expected in any case"
-    woken.clear()
-    caches.pods[OF_RAY].put(ray_worker("r"))
-    assert woken == [RAY], "the RayJob of the same name is another job"
 
 
 def test_the_time_without_an_api_server_is_measured_once() -> None:
@@ -128,36 +68,9 @@ def test_the_time_without_an_api_server_is_measured_once() -> None:
     assert absences.within(None) == timedelta(0), "a job that does not wait"
 
 
-def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:
-    caches = training()
-    cache = caches.children[JOB]
-    cache.put(child_at("1"))
-    woken = enqueued_by(caches)
-    cache.put(child_at("2", ready=2))
-    assert not woken, "how many of its pods are ready is read from the pods"
-    assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
-        "its deletion is under the version that it has"
-    )
-    cache.put(child_at("3", succeeded=1))
-    assert woken == [TRAIN], "a pod that completed is expected no longer"
-
-
-def child_at(version: str, **status: int) -> Json:
-    """The JobSet's Job in one of its versions."""
-    child = child_job(jobset(), status=status)
-    return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
-
-
 def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() -> None:
-    caches, clock = training(), [NOW]
-    observer = Observer(
-        caches,
-        PodHistories(caches, now=lambda: clock[0]),
-        GangContention(lambda _: None),
-        claims_are_served=lambda: True,
-        now=lambda: clock[0],
-        monotonic=lambda: clock[0].timestamp(),
-    )
+    caches, clock = caches_with_jobs(), [NOW]
+    observer = observer_of(caches, now=lambda: clock[0])
     state = running(uid=UID, pool="spot-a", ledger=Ledger(counted_from=NOW, counted_until=NOW))
     limited = {STATE: write_state(state), MAX_COST: "100"}
     caches.jobs["JobSet"].put(jobset(annotations=limited))
@@ -175,8 +88,8 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
 
     assert node_time() == timedelta(0), "the boot of the machine is outside of the ledger"
     clock[0] += timedelta(hours=1)
-    soon: list[JobKey] = []
-    woken = enqueued_by(caches, soon)
+    woken, soon = list[JobKey](), list[JobKey]()
+    enqueue_on_change(caches, woken.append, soon.append)
     caches.pods[OF_RAY].put(ray_worker("r", node="n"))
     assert (woken, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
     soon.clear()
@@ -191,52 +104,8 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
     )
 
 
-def hold(on: str = "", namespace: str = RESERVATION_NAMESPACE) -> Json:
-    """A placeholder of the JobSet."""
-    metadata: Json = {"name": "hold", "namespace": namespace, "labels": {RESERVED_FOR: UID}}
-    return {"metadata": metadata, "spec": {"nodeName": on} if on else {}}
-
-
-def test_a_tenants_pod_with_the_label_is_no_placeholder() -> None:
-    caches = training()
-    woken = enqueued_by(caches)
-    caches.placeholders.put(hold("victim", namespace=NAMESPACE))
-    assert list(caches.placeholders) == [], "its node would be tainted, and it would be deleted as an orphan"
-    assert woken == [], "no job is concerned"
-
-
-def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
-    caches = training()
-    caches.placeholders.put(hold("above"))
-    woken = enqueued_by(caches)
-    caches.nodes.put(node("above"))
-    caches.claims.put(named("claim", status={"nodeName": "above"}))
-    assert woken == [TRAIN] * 2, "the failback waits for its node and for its taint"
-
-
-def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
-    caches = training()
-    woken = enqueued_by(caches)
-    caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
-    assert sorted(woken) == [TRAIN, RAY], "those of its namespace"
-    woken.clear()
-    caches.node_pools.put(named("spot-a"))
-    assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
-    caches = training()
-    spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
-    ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
-    caches.policies.put(ladder)
-    woken = enqueued_by(caches)
-    caches.policies.put({**ladder, "status": {"jobs": 7}})
-    assert not woken, (
-        "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
-    )
-    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "2h"}})
-    assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
-
-
 def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
-    caches = training()
+    caches = caches_with_jobs()
     histories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
@@ -246,7 +115,7 @@ def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
 
 
 def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() -> None:
-    caches = training(jobs=False)
+    caches = training_caches()
     histories = PodHistories(caches, now=lambda: NOW)
     failed: Json = {"failed": 1, "reason": "AppFailed", "message": "exit code 1"}
     for version, status in enumerate((None, failed, {"failed": 1, "reason": "", "message": ""}), start=1):
@@ -260,7 +129,7 @@ def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() ->
 
 
 def test_histories_of_deleted_jobs_are_removed() -> None:
-    caches = training(jobs=False)
+    caches = training_caches()
     histories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     assert len(histories) == 1, "its job may be seen in a moment"
@@ -283,7 +152,7 @@ def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey
 
 
 def test_children_of_both_kinds_are_found_by_their_job() -> None:
-    caches = training()
+    caches = caches_with_jobs()
     caches.children[JOB].put(child_job(jobset()))
     owner: Json = {"kind": "RayJob", "name": "train", "uid": "ray", "controller": True}
     cluster: Json = {"name": "train-bcdfg", "namespace": NAMESPACE, "ownerReferences": [owner]}
@@ -296,7 +165,7 @@ LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
 
 
 def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
-    caches = training()
+    caches = caches_with_jobs()
     used = UsedNodes(caches)
     assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
         "a cloud's own pools leave no trace when empty"
@@ -331,26 +200,15 @@ def test_a_pool_is_missing_since_it_was_seen_last_or_since_the_process_began() -
     assert missing.marked(gone, later)["spot"].missing_since == NOW, "each look keeps the first time"
 
 
-def test_a_controller_that_begins_while_a_pool_is_replaced_moves_no_job() -> None:
-    ladder = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))
-    for age, is_moved in ((timedelta(seconds=5), False), (timedelta(minutes=2), True)):
-        pools = MissingPools(NOW - age).marked({"spot": PoolStatus(exists=False)}, NOW)
-        since = NOW - timedelta(minutes=5)
-        state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=since, waiting_since=since)
-        seen = Observation(uid="u", created=since, now=NOW, pool="spot", pods_expected=2, pools=pools)
-        reasons = {each.reason for each in decide(state, seen, ladder).events}
-        assert (EventReason.POOL_MISSING in reasons) is is_moved, f"the process began {age} ago"
-
-
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
-    caches = training()
+    caches = caches_with_jobs()
     used = UsedNodes(caches)
     pods = caches.pods[OF_JOBSET]
     pods.put(worker("early", node="trains"))
     for name in ("trains", "held", "empty"):
         caches.nodes.put(node(name, labels={POOL: "spot"}))
     pods.put(worker("w", node="trains"))
-    caches.placeholders.put(hold("held"))
+    caches.placeholders.put(placeholder("held"))
     assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
     pods.remove(worker("w", node="trains"))
     assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"

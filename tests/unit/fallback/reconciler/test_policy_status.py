@@ -11,7 +11,6 @@ from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unre
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reconciler.cached_objects import CachedPolicy
-from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.policy_status import (
     DebouncedTask,
     JobIndex,
@@ -21,7 +20,7 @@ from holdfast.fallback.reconciler.policy_status import (
 )
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase, PoolUse
 from holdfast.scheduling.json import Json, sequence
-from holdfast.scheduling.labels import TRAINING
+from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
 from tests.support.coroutines import virtually
@@ -71,13 +70,12 @@ class StatusFixture:
     """A FallbackPolicy on an API server in memory, and what keeps its status."""
 
     def __init__(self) -> None:
-        self.api, self.caches = FakeApi(), Caches()
+        self.api, self.caches = FakeApi(), training_caches(NAMESPACE, "another")
         self.job_index = JobIndex(lambda namespace: self.summaries.changed(namespace))
         self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.job_index, now=lambda: NOW)
 
     async def put(self, within: str = NAMESPACE) -> None:
         """Put the policy of a namespace there."""
-        self.caches.namespaces.put({"metadata": {"name": within, "labels": {TRAINING: "true"}}})
         self.caches.policies.put(await self.api.put(FALLBACK_POLICY, policy(within=within)))
 
     def patches(self) -> int:

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from holdfast.fallback.api.client import JOB
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.caches import JOBSET_PODS, Caches
+from holdfast.fallback.reconciler.caches import JOBSET_PODS
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, STATE, TRAINING
+from holdfast.scheduling.labels import POOL, STATE
+from tests.support.builders.caches import observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
     NOW,
@@ -27,6 +27,7 @@ from tests.support.builders.fallback_objects import (
     jobset,
     node,
     replicated_job,
+    with_metadata,
     worker,
 )
 from tests.support.json_objects import obj
@@ -87,28 +88,17 @@ class Observed:
     """A job with its pods and its child Job, and the actions that a decision has now."""
 
     def __init__(self, job: Json, state: JobState) -> None:
-        self.caches = caches = Caches()
+        self.caches = caches = training_caches()
         self._job = job
-        caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         tiers: Json = {
             "tiers": [{"pool": POOLS[0], "maxFailures": 1, "procurementTimeout": "20m"}, {"pool": POOLS[1]}]
         }
         caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": tiers})
         caches.nodes.put(node("n", labels={POOL: POOLS[0]}))
-        histories = PodHistories(caches, now=lambda: NOW)
+        self._observer = observer_of(caches)
         self.enqueued = list[JobKey]()
         enqueue_on_change(caches, self.enqueued.append, lambda _: None)
-        gangs = GangContention(lambda _: None)
-        self._observer = Observer(
-            caches,
-            histories,
-            gangs,
-            claims_are_served=lambda: False,
-            now=lambda: NOW,
-            monotonic=NOW.timestamp,
-        )
-        annotations = {STATE: write_state(state)}
-        caches.jobs["JobSet"].put({**job, "metadata": {**obj(job["metadata"]), "annotations": annotations}})
+        caches.jobs["JobSet"].put(with_metadata(job, annotations={STATE: write_state(state)}))
 
     def actions(self) -> set[str]:
         """The kinds of action that deciding now leads to."""
@@ -133,9 +123,8 @@ class Observed:
         conditions += [condition("DisruptionTarget", at=NOW)] if evicted else []
         conditions += [condition("PodScheduled", at=NOW)] if on else []
         pod = worker(name, node=on, phase=phase, conditions=conditions, pool=POOLS[0])
-        metadata = obj(pod["metadata"])
-        deletion: Json = {"deletionTimestamp": "2030-05-01T12:00:30Z", "deletionGracePeriodSeconds": 30}
-        cache.put({**pod, "metadata": {**metadata, **(deletion if deleted else {})}})
+        deletion = {"deletionTimestamp": "2030-05-01T12:00:30Z", "deletionGracePeriodSeconds": 30}
+        cache.put(with_metadata(pod, **(deletion if deleted else {})))
 
     def _put_child(self, conditions: frozenset[str], suspend: bool, succeeded: int, pool: str) -> None:
         cache = self.caches.children[JOB]
