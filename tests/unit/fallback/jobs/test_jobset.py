@@ -6,14 +6,13 @@ import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
-    NAMESPACE,
     NOW,
     UID,
     child_job,
@@ -447,13 +446,6 @@ def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
         "the request"
     )
     assert now.checkpointed_at == NOW - timedelta(seconds=30), "the latest answer of any pod"
-
-
-def test_pods_and_jobs_are_attributed_by_labels_and_owners() -> None:
-    key = JobKey("JobSet", NAMESPACE, "train")
-    assert KIND.job_of_pod(worker("a")) == key, "by label"
-    assert KIND.job_of_child(child_job(jobset())) == key, "by owner"
-    assert KIND.job_of_child({"metadata": {"name": "train"}}) is None, "not by name"
 
 
 def test_a_jobset_has_no_successor() -> None:

@@ -5,11 +5,20 @@ from hypothesis import given
 
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json, JsonValue
-from tests.support.builders.fallback_objects import NOW, child_job, jobset, node, ray_worker, rayjob, worker
+from tests.support.builders.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    child_job,
+    jobset,
+    node,
+    ray_worker,
+    rayjob,
+    worker,
+)
 from tests.support.json_objects import obj
 from tests.support.strategies.any_json import any_json
 
@@ -71,7 +80,9 @@ def test_a_resumption_differs_from_a_suspension_only_in_its_flag() -> None:
 
 
 def test_each_pod_and_child_is_of_one_kind() -> None:
-    assert (job_of_pod(worker("a")) or ("", "", ""))[0] == "JobSet", "a JobSet's pod bears a Job's label too"
-    assert (job_of_pod(ray_worker("a")) or ("", "", ""))[0] == "RayJob", "a Ray worker"
+    train = JobKey("JobSet", NAMESPACE, "train")
+    assert job_of_pod(worker("a")) == train, "a JobSet's pod bears a Job's label too"
+    assert job_of_pod(ray_worker("a")) == JobKey("RayJob", NAMESPACE, "train"), "a Ray worker"
     assert job_of_pod(node("a")) is None, "an object without labels belongs to no job"
-    assert (job_of_child(child_job(jobset())) or ("", "", ""))[0] == "JobSet", "by its owner"
+    assert job_of_child(child_job(jobset())) == train, "by its owner"
+    assert job_of_child({"metadata": {"name": "train"}}) is None, "not by name"

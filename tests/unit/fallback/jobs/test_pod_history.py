@@ -15,7 +15,7 @@ from holdfast.fallback.jobs.pod_history import (
 )
 from holdfast.fallback.state_machine.observation import Cause
 from holdfast.scheduling.json import Json
-from tests.support.builders.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
+from tests.support.builders.fallback_objects import NOW, disrupted, jobset, node, snapshot, worker
 
 SECOND = timedelta(seconds=1)
 EVICTED = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW)
@@ -246,4 +246,3 @@ def test_updating_a_history_twice_changes_nothing() -> None:
     seen = snapshot(jobset(), FAILED, EVICTED, worker("b", node="n2"), nodes=[node("n1", ready="Unknown")])
     once = updated_history(PodHistory(), seen)
     assert updated_history(once, seen) == once, "what was taken in is taken in"
-    assert by_name(node("n1")).keys() == {"n1"}, "builders name what they make"

@@ -1,15 +1,10 @@
 """Pod templates: the templates that follow, their selectors after a move, and their effective requests."""
 
-from fractions import Fraction
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from holdfast.fallback.jobs.pod_templates import followers, requests_of, selector_of, shape_of, with_pool
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, STAYS_VALUE
-from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -38,31 +33,6 @@ def test_other_selectors_stay() -> None:
 
 def container(cpu: str, **fields: str) -> Json:
     return {"resources": {"requests": {"cpu": cpu}}, **fields}
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [
-        ("1", Fraction(1)),
-        ("500m", Fraction(1, 2)),
-        ("1.5", Fraction(3, 2)),
-        ("2Ki", Fraction(2048)),
-        ("1e3", Fraction(1000)),
-        ("1E", Fraction(10**18)),
-        ("100n", Fraction(1, 10**7)),
-        (8, Fraction(8)),
-        ("", Fraction(0)),
-        ("a lot", Fraction(0)),
-    ],
-)
-def test_a_quantity_is_read_exactly(text: object, amount: Fraction) -> None:
-    assert parse_quantity(text) == amount, f"{text!r} as Kubernetes has it"
-
-
-@given(st.fractions(min_value=0, max_value=10**15, max_denominator=1000))
-def test_a_formatted_quantity_is_not_smaller(amount: Fraction) -> None:
-    written = parse_quantity(format_quantity(amount))
-    assert amount <= written < amount + Fraction(1, 1000), "rounded up, by less than a thousandth"
 
 
 def test_requests_are_those_that_the_scheduler_takes() -> None:

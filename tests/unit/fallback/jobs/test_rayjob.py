@@ -355,16 +355,8 @@ def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> No
         "fallback.holdfast.dev/successor": "train-0c9d27a2",
         "fallback.holdfast.dev/state": None,
     }, "the failed one is no longer managed"
-    job = rayjob(
-        status="Failed",
-        annotations={**RECREATE, "fallback.holdfast.dev/successor-of": "a" * 47},
-        metadata={"name": "b", "uid": "12345678-x"},
-    )
-    annotated: Json = {
-        **job,
-        "metadata": {**obj(job["metadata"]), "annotations": {"fallback.holdfast.dev/successor-of": "a" * 47}},
-    }
-    made = KIND.recreation(annotated, Recreate(state=STATE, pool="cpu"), "")
+    job = rayjob(annotations={"fallback.holdfast.dev/successor-of": "a" * 47}, metadata={"uid": "12345678-x"})
+    made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "")
     assert made is not None, "it has a successor too"
     assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
         "no longer than KubeRay lets a name be"

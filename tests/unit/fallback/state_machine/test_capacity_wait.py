@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
 from holdfast.analysis.simulation.run import Simulation, Steps
-from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import Resume, Suspend, WriteState
 from holdfast.fallback.state_machine.capacity_wait import (
     SHORTEST_PAUSE,
@@ -121,22 +120,6 @@ def test_a_new_tier_gives_the_job_its_whole_timeout() -> None:
     moving = suspending(pool="b-spot", rank=1, waited=7 * MINUTE)
     state = only(decide(moving, observed_suspended(pool="b-spot"), policy()), Resume).state
     assert (state.waited, state.waiting_since) == (0 * MINUTE, T0), "the wait on the tier above is over"
-
-
-def test_a_pause_ends_in_time_without_a_policy_or_by_another_client() -> None:
-    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
-    assert not decide(paused, observed_suspended(pool="a-spot"), policy()).actions, (
-        "it has promised to stay away"
-    )
-    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
-    assert Resume in kinds(decide(paused, observed_suspended(pool="a-spot"), NoPolicy())), (
-        "never left suspended by us"
-    )
-    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
-    decision = decide(paused, observed(pods_placed=0), policy())
-    assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.WAITING), (
-        "no pod of it was left"
-    )
 
 
 @given(st.text(max_size=36), st.integers(0, 50))

@@ -54,9 +54,7 @@ from tests.support.builders.job_states import (
 from tests.support.soak import sized
 from tests.support.strategies.job_situations import Situation, situations
 
-STOPPED = observed(
-    suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0
-)
+STOPPED = observed_suspended(pool="a-spot")
 
 
 def test_a_users_suspension_is_recorded_and_never_ended() -> None:

@@ -5,25 +5,24 @@ from typing import Unpack
 
 import pytest
 
-from holdfast.fallback.state_machine.actions import ForceDelete, Resume, Suspend
+from holdfast.fallback.state_machine.actions import ForceDelete, Suspend
 from holdfast.fallback.state_machine.capacity_wait import PODS_CREATED_WITHIN
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_RESTARTS, MISSING_POOL_GRACE
-from holdfast.fallback.state_machine.observation import Cause, PoolStatus
+from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
-    LOWER,
     MINUTE,
     SECOND,
-    SPOT,
     T0,
     StateFields,
     kinds,
     loss,
     observed,
+    observed_suspended,
     only,
     policy,
     reasons,
@@ -38,13 +37,6 @@ NOT_THERE = PoolStatus(exists=False)
 
 def on_last(**fields: Unpack[StateFields]) -> JobState:
     return replace(running(pool="on-demand", rank=2), **fields)
-
-
-def test_a_running_job_without_losses_is_not_changed() -> None:
-    decision = decide(running(), observed(), policy())
-    assert decision.state == running(), "nothing has happened"
-    assert not decision.actions, "and nothing is written"
-    assert decision.requeue_at is None, "nor is anything waited for"
 
 
 def test_the_last_allowed_failure_moves_the_job() -> None:
@@ -243,14 +235,7 @@ def test_a_job_without_capacity_is_given_up_only_after_give_up_after() -> None:
 
 def test_only_the_user_resumes_a_job_that_was_given_up() -> None:
     given_up = on_last(phase=Phase.GIVEN_UP, application_failures=5)
-    suspended = observed(
-        pool="on-demand",
-        suspended=True,
-        is_suspension_complete=True,
-        pods_placed=0,
-        pods_remaining=0,
-        now=T0 + 99 * HOUR,
-    )
+    suspended = observed_suspended(pool="on-demand", now=T0 + 99 * HOUR)
     assert not decide(given_up, suspended, policy()).actions, "it is suspended for good"
     resumed = decide(given_up, observed(pool="on-demand"), policy())
     assert state_of(resumed).application_failures == 0, "who resumes it gives it a new budget"
@@ -293,41 +278,3 @@ def test_a_repeatedly_lost_head_moves_the_job() -> None:
     assert only(decide(last, silent, policy()), Suspend).state.phase is Phase.GIVEN_UP, (
         "and on the last tier too"
     )
-
-
-def test_a_failure_is_counted_once_during_its_move() -> None:
-    spent = only(decide(running(evictions=2), observed(losses=(loss(),)), policy()), Suspend).state
-    gone = observed(
-        suspended=True,
-        is_suspension_complete=True,
-        pool="b-spot",
-        pods_placed=0,
-        pods_remaining=0,
-        losses=(loss(),),
-    )
-    resumed = only(decide(spent, gone, policy()), Resume).state
-    on_next = decide(resumed, observed(pool="b-spot", losses=(loss(),)), policy())
-    assert state_of(on_next).evictions == 0, "one outage moves a job once"
-
-
-def test_each_tier_starts_its_own_count() -> None:
-    ladder, state, pools = policy(tiers=(SPOT, LOWER, LAST)), running(), ["a-spot"]
-    for move in range(2):
-        now = T0 + (move + 1) * HOUR
-        lost = tuple(
-            loss(now - 20 * MINUTE + n * 5 * MINUTE, Cause.EVICTION, pod=f"{n}", pool=pools[-1])
-            for n in range(3)
-        )
-        suspend = only(decide(state, observed(pool=pools[-1], losses=lost, now=now), ladder), Suspend)
-        pools.append(suspend.pool)
-        rest = observed(
-            suspended=True,
-            is_suspension_complete=True,
-            pool=pools[-1],
-            pods_placed=0,
-            pods_remaining=0,
-            now=now,
-        )
-        state = only(decide(suspend.state, rest, ladder), Resume).state
-        assert (state.evictions, state.since) == (0, now), "the new tier's clock and count start on it"
-    assert pools == ["a-spot", "b-spot", "on-demand"], "in the order of the ladder"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.actions import (
     DeleteChildren,
     DeletePlaceholders,
@@ -123,16 +123,6 @@ def test_each_suspension_records_what_the_operator_has_reported() -> None:
 def test_a_template_of_another_pool_is_corrected_first() -> None:
     decision = decide(suspending(), observed_suspended(pool="a-spot"), policy())
     assert only(decision, Suspend).pool == "b-spot", "another client edited it during the move"
-
-
-def test_an_interrupted_move_continues() -> None:
-    for cut_off in (
-        observed_suspended(pods_remaining=4, is_suspension_complete=False),
-        observed_suspended(outdated_children=1),
-        observed_suspended(),
-    ):
-        first, again = (decide(suspending(), cut_off, policy()) for _ in range(2))
-        assert first == again, "the annotation and what is there say all that is needed"
 
 
 def test_pods_that_do_not_terminate_are_reported_and_those_of_lost_machines_deleted() -> None:
@@ -330,16 +320,29 @@ def test_a_job_that_is_created_again_on_another_tier_has_moved() -> None:
         )
 
 
-def test_recreations_are_limited_and_need_annotation_and_policy() -> None:
+def test_a_job_is_recreated_only_if_it_asks_for_it() -> None:
     decision = decide(running(), replace(LOST, can_be_recreated=False), policy())
     assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.FINISHED), (
         "an Event is all it gets"
     )
     assert "create it again" in decision.events[0].message, "which says what to do"
-    assert Recreate not in kinds(decide(running(recreations=MAX_RECREATIONS), LOST, policy())), (
-        "every path must end"
-    )
-    assert Recreate not in kinds(decide(running(), LOST, NoPolicy())), "there is no tier to make it on"
+
+
+@pytest.mark.parametrize(
+    ("state", "seen", "ladder", "why"),
+    [
+        (running(recreations=MAX_RECREATIONS), LOST, policy(), "every path must end"),
+        (running(), LOST, NoPolicy(), "there is no tier to make it on"),
+        (running(), replace(LOST, failure_cause=None), policy(), "its cause was not observed"),
+        (running(), replace(LOST, failure_cause=Cause.APPLICATION), policy(), "it would fail again"),
+        (running(), replace(LOST, follows=False), policy(), "a job that does not follow is left alone"),
+        (running(), replace(LOST, is_managed_by_kueue=True), policy(), "Kueue's jobs are left alone"),
+    ],
+)
+def test_a_failed_job_is_not_recreated_where(
+    state: JobState, seen: Observation, ladder: Policy | NoPolicy, why: str
+) -> None:
+    assert Recreate not in kinds(decide(state, seen, ladder)), why
 
 
 def test_a_recreated_job_adopts_its_state_on_the_tier_that_is_its_turn() -> None:
@@ -359,22 +362,6 @@ def test_a_recreated_job_adopts_its_state_on_the_tier_that_is_its_turn() -> None
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0), (
         "its outage was counted when the move began"
     )
-
-
-@pytest.mark.parametrize("cause", [None, Cause.APPLICATION])
-def test_an_application_failure_is_not_recreated(cause: Cause | None) -> None:
-    assert Recreate not in kinds(decide(running(), replace(LOST, failure_cause=cause), policy())), (
-        "it would fail again"
-    )
-
-
-@pytest.mark.parametrize(
-    "left_alone",
-    [replace(LOST, follows=False), replace(LOST, is_managed_by_kueue=True)],
-    ids=["does not follow", "Kueue's"],
-)
-def test_an_ignored_job_is_not_recreated(left_alone: Observation) -> None:
-    assert Recreate not in kinds(decide(running(), left_alone, policy())), "nor touched otherwise"
 
 
 @pytest.mark.parametrize("is_over", [True, False])
@@ -416,19 +403,4 @@ def test_a_job_that_another_client_resumes_is_waiting_again(phase: Phase, pool: 
     [event] = decision.events
     assert (event.reason, event.is_warning) == (EventReason.RESUMED_EXTERNALLY, phase is Phase.SUSPENDING), (
         "only in the middle of a move two gangs could have run"
-    )
-
-
-@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.WAITING])
-def test_a_job_that_a_user_suspends_is_stopped_until_the_user_resumes_it(phase: Phase) -> None:
-    state = replace(running(evictions=2, resumed_at=T0 - HOUR), phase=phase)
-    stopped = only(decide(state, observed_suspended(pool="a-spot"), policy()), WriteState).state
-    assert (stopped.phase, stopped.evictions, stopped.suspended_by_us) == (Phase.STOPPED, 2, False), (
-        "the suspension is the user's"
-    )
-    later = observed_suspended(pool="a-spot", now=T0 + 9 * HOUR)
-    assert decide(stopped, later, policy()).actions == (), "the controller never ends it"
-    resumed = only(decide(stopped, observed(now=T0 + 9 * HOUR, pods_placed=0), policy()), WriteState).state
-    assert (resumed.phase, resumed.evictions, resumed.since) == (Phase.WAITING, 2, T0 + 9 * HOUR), (
-        "the tier visit continues with new timeouts"
     )

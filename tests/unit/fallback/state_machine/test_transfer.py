@@ -13,7 +13,6 @@ from holdfast.fallback.state_machine.transfer import (
     CopyView,
     DeleteCopy,
     HomeView,
-    LiveRead,
     Permit,
     RecordOutcome,
     RemoteView,
@@ -140,11 +139,6 @@ def _takes_a_lost_record_for_none(
     return decide_transfer(view, remotes)
 
 
-def _looks_at_nothing(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> TransferAction | None:
-    action = decide_transfer(view, remotes)
-    return replace(action, live_read=LiveRead.NOTHING) if isinstance(action, WriteRecord) else action
-
-
 def _holds_nothing(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> TransferAction | None:
     action = decide_transfer(view, remotes)
     return replace(action, is_held=False) if isinstance(action, WriteRecord) else action
@@ -165,7 +159,6 @@ def _deletes_without_a_recall(
         _goes_home_when_the_cluster_is_away,
         _grants_before_it_records,
         _takes_a_lost_record_for_none,
-        _looks_at_nothing,
         _holds_nothing,
         _deletes_without_a_recall,
     ],
