@@ -4,7 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.state_machine.observation import Observation
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR
 from tests.support.json_objects import obj, objects
@@ -364,6 +367,18 @@ def snapshot(
         claims=claims,
         workloads=tuple(workloads),
     )
+
+
+def observed(
+    job: Json,
+    *pods: Json,
+    nodes: Iterable[Json] = (),
+    children: Iterable[Json] = (),
+    workloads: Iterable[Json] = (),
+) -> Observation:
+    """What its kind sees of a job that was not seen before."""
+    seen = snapshot(job, *pods, nodes=nodes, children=children, workloads=workloads)
+    return KINDS[str(job["kind"])].observe(seen, PodHistory())[0]
 
 
 def placeholder(on: str = "", namespace: str = RESERVATION_NAMESPACE) -> Json:

@@ -189,41 +189,32 @@ async def test_a_redirect_is_not_followed() -> None:
     ],
     ids=["HTML", "not UTF-8", "a list", "a text", "a huge number", "nested deeply"],
 )
-def test_a_response_that_is_no_json_object_is_an_error_of_its_server(body: bytes) -> None:
-    @in_event_loop
-    async def play() -> None:
-        async def page(_: web.Request) -> web.Response:
-            return web.Response(body=body)
+@in_event_loop
+async def test_a_response_that_is_no_json_object_is_an_error_of_its_server(body: bytes) -> None:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(body=body)
 
-        async with connected(page) as connection:
-            with pytest.raises(Unreachable):
-                await connection.request("GET", "/x")
-
-    play()
+    async with connected(page) as connection:
+        with pytest.raises(Unreachable):
+            await connection.request("GET", "/x")
 
 
 @pytest.mark.parametrize("host", ["a..b", ".example.com", "x" * 64 + ".com", "exa mple"])
-def test_a_host_that_cannot_be_looked_up_is_an_error_of_its_server(host: str) -> None:
-    @in_event_loop
-    async def play() -> None:
-        connection = Connection(lambda: ApiAccess(server=f"https://{host}"))
-        with pytest.raises(Unreachable):
-            await connection.request("GET", "/x")
-        await connection.close()
-
-    play()
+@in_event_loop
+async def test_a_host_that_cannot_be_looked_up_is_an_error_of_its_server(host: str) -> None:
+    connection = Connection(lambda: ApiAccess(server=f"https://{host}"))
+    with pytest.raises(Unreachable):
+        await connection.request("GET", "/x")
+    await connection.close()
 
 
 @pytest.mark.parametrize("wait", ["\u00b2", "9" * 400, "Fri, 31 Dec 1999 23:59:59 GMT"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(wait: str) -> None:
-    @in_event_loop
-    async def play() -> None:
-        async def throttle(_: web.Request) -> web.Response:
-            return web.Response(status=429, headers={"Retry-After": wait})
+@in_event_loop
+async def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(wait: str) -> None:
+    async def throttle(_: web.Request) -> web.Response:
+        return web.Response(status=429, headers={"Retry-After": wait})
 
-        async with connected(throttle) as connection:
-            with pytest.raises(ApiError) as refused:
-                await connection.request("GET", "/x")
-        assert refused.value.retry_after_seconds is None, "the own backoff applies"
-
-    play()
+    async with connected(throttle) as connection:
+        with pytest.raises(ApiError) as refused:
+            await connection.request("GET", "/x")
+    assert refused.value.retry_after_seconds is None, "the own backoff applies"

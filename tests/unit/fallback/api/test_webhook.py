@@ -18,6 +18,7 @@ from holdfast.fallback.api.event_recorder import InvolvedObject, ObjectEvent
 from holdfast.fallback.api.webhook import NOTIFIED, WebhookNotifier, slack_message
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.scheduling.json import Json
+from tests.support.coroutines import in_event_loop
 from tests.support.fakes.http_server import http_server
 
 SECRET: Final = "T000-B000-XXXX"
@@ -82,49 +83,43 @@ async def running(server: Server, folder: Path) -> AsyncGenerator[tuple[WebhookN
 
 
 @pytest.mark.parametrize("first", [500, 429, 503, 0])
-def test_a_failed_notification_is_sent_again(first: int, tmp_path: Path) -> None:
-    async def play() -> None:
-        server = Server(first, 200)
-        async with running(server, tmp_path) as (notifier, sent):
-            notifier.notify(event())
-            assert await sent.wait(1) == [True], "the second attempt succeeds"
-        assert server.received == [slack_message(event())] * 2, "both say the same"
-
-    asyncio.run(play())
+@in_event_loop
+async def test_a_failed_notification_is_sent_again(first: int, tmp_path: Path) -> None:
+    server = Server(first, 200)
+    async with running(server, tmp_path) as (notifier, sent):
+        notifier.notify(event())
+        assert await sent.wait(1) == [True], "the second attempt succeeds"
+    assert server.received == [slack_message(event())] * 2, "both say the same"
 
 
 @pytest.mark.parametrize(("status", "attempts"), [(500, 6), (404, 1), (302, 1)])
-def test_a_notification_that_cannot_be_delivered_is_dropped_and_the_next_one_sent(
+@in_event_loop
+async def test_a_notification_that_cannot_be_delivered_is_dropped_and_the_next_one_sent(
     status: int, attempts: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def play() -> None:
-        server = Server(*[status] * attempts, 200)
-        async with running(server, tmp_path) as (notifier, sent):
-            with caplog.at_level(logging.DEBUG):
-                notifier.notify(event(message="lost"))
-                notifier.notify(event(message="sent"))
-                assert await sent.wait(2) == [False, True], "one that fails does not stop the others"
-        assert len(server.received) == attempts + 1, "a refusal is final, an outage of some minutes is not"
-
-    asyncio.run(play())
+    server = Server(*[status] * attempts, 200)
+    async with running(server, tmp_path) as (notifier, sent):
+        with caplog.at_level(logging.DEBUG):
+            notifier.notify(event(message="lost"))
+            notifier.notify(event(message="sent"))
+            assert await sent.wait(2) == [False, True], "one that fails does not stop the others"
+    assert len(server.received) == attempts + 1, "a refusal is final, an outage of some minutes is not"
     assert "dropped" in caplog.text, "the log says that one is missing"
     assert SECRET not in caplog.text, "the URL is a secret"
 
 
-def test_a_server_that_does_not_answer_blocks_nothing(tmp_path: Path) -> None:
-    async def play() -> None:
-        server = Server(200)
-        server.gate.clear()
-        async with running(server, tmp_path) as (notifier, sent):
-            for number in range(500):
-                notifier.notify(event(message=str(number)))
-            assert set(sent.results) <= {False}, "notify returns at once, whatever the server does"
-            server.gate.set()
-            await sent.wait(500)
-            assert sent.results.count(True) >= 200, "the latest ones are kept"
-        assert server.received[-1] == slack_message(event(message="499")), "in order"
-
-    asyncio.run(play())
+@in_event_loop
+async def test_a_server_that_does_not_answer_blocks_nothing(tmp_path: Path) -> None:
+    server = Server(200)
+    server.gate.clear()
+    async with running(server, tmp_path) as (notifier, sent):
+        for number in range(500):
+            notifier.notify(event(message=str(number)))
+        assert set(sent.results) <= {False}, "notify returns at once, whatever the server does"
+        server.gate.set()
+        await sent.wait(500)
+        assert sent.results.count(True) >= 200, "the latest ones are kept"
+    assert server.received[-1] == slack_message(event(message="499")), "in order"
 
 
 @pytest.mark.parametrize(
@@ -140,23 +135,21 @@ def test_a_server_that_does_not_answer_blocks_nothing(tmp_path: Path) -> None:
         "https://hooks.slack.com:99999/T000-B000-XXXX",
     ],
 )
-def test_a_missing_or_insecure_url_is_reported_without_it(
+@in_event_loop
+async def test_a_missing_or_insecure_url_is_reported_without_it(
     content: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def play() -> None:
-        file = tmp_path / "url"
-        if content is not None:
-            file.write_text(content)
-        sent = Sent()
-        notifier = WebhookNotifier(file, sent=sent)
-        task = asyncio.create_task(notifier.run())
-        notifier.notify(event())
-        assert await sent.wait(1) == [False], "nothing is sent"
-        assert not task.done(), "the controller goes on"
-        task.cancel()
-        await asyncio.wait([task])
-
-    asyncio.run(play())
+    file = tmp_path / "url"
+    if content is not None:
+        file.write_text(content)
+    sent = Sent()
+    notifier = WebhookNotifier(file, sent=sent)
+    task = asyncio.create_task(notifier.run())
+    notifier.notify(event())
+    assert await sent.wait(1) == [False], "nothing is sent"
+    assert not task.done(), "the controller goes on"
+    task.cancel()
+    await asyncio.wait([task])
     assert "--webhook-url-file: got " in caplog.text, "the log says why"
     assert "allowed: the address of a webhook" in caplog.text, "and what helps"
     assert SECRET not in caplog.text, "the URL is a secret"
@@ -191,7 +184,8 @@ def test_a_file_of_the_url_that_cannot_be_looked_up_is_named_at_the_start(
     )
 
 
-def test_a_notification_that_raises_anything_is_dropped_and_the_next_one_sent(
+@in_event_loop
+async def test_a_notification_that_raises_anything_is_dropped_and_the_next_one_sent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def message(said: ObjectEvent) -> dict[str, str]:
@@ -199,31 +193,24 @@ def test_a_notification_that_raises_anything_is_dropped_and_the_next_one_sent(
             raise RuntimeError(SECRET)
         return slack_message(said)
 
-    async def play() -> None:
-        server = Server(200)
-        async with running(server, tmp_path) as (notifier, sent):
-            notifier.notify(event(message="lost"))
-            notifier.notify(event(message="sent"))
-            assert await sent.wait(2) == [False, True], "no message ends the controller's work"
-
     monkeypatch.setattr(webhook, "slack_message", message)
-    asyncio.run(play())
+    server = Server(200)
+    async with running(server, tmp_path) as (notifier, sent):
+        notifier.notify(event(message="lost"))
+        notifier.notify(event(message="sent"))
+        assert await sent.wait(2) == [False, True], "no message ends the controller's work"
     assert "RuntimeError" in caplog.text, "the log says what it was"
     assert SECRET not in caplog.text, "the text of an error may contain the URL"
 
 
-def test_only_moves_lateness_and_giving_up_are_notified(tmp_path: Path) -> None:
-    async def play() -> None:
-        server = Server(200)
-        async with running(server, tmp_path) as (notifier, sent):
-            for reason in EventReason:
-                notifier.notify(event(reason))
-            await sent.wait(len(NOTIFIED))
-        assert len(server.received) == len(NOTIFIED) == 4, (
-            "people stop reading a channel that says everything"
-        )
-
-    asyncio.run(play())
+@in_event_loop
+async def test_only_moves_lateness_and_giving_up_are_notified(tmp_path: Path) -> None:
+    server = Server(200)
+    async with running(server, tmp_path) as (notifier, sent):
+        for reason in EventReason:
+            notifier.notify(event(reason))
+        await sent.wait(len(NOTIFIED))
+    assert len(server.received) == len(NOTIFIED) == 4, "people stop reading a channel that says everything"
 
 
 def test_a_message_names_the_job_and_escapes_what_slack_would_read_as_a_link() -> None:

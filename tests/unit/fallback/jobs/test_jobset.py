@@ -6,10 +6,9 @@ import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation
+from holdfast.fallback.state_machine.observation import Cause, JobOutcome
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
@@ -20,6 +19,7 @@ from tests.support.builders.fallback_objects import (
     disrupted,
     jobset,
     node,
+    observed,
     pod_spec,
     replicated_job,
     snapshot,
@@ -34,10 +34,6 @@ SPOT = {"karpenter.sh/capacity-type": "spot"}
 ON_A = {"holdfast.dev/pool": "spot-a"}
 
 
-def observed(snap: Snapshot) -> Observation:
-    return KIND.observe(snap, PodHistory())[0]
-
-
 def pod_specs(patch: Json) -> list[Json]:
     """The pod specs of a patch's templates."""
     templates = objects(obj(patch["spec"])["replicatedJobs"])
@@ -48,7 +44,7 @@ def test_a_job_that_runs_is_seen_with_all_its_pods_placed() -> None:
     job = jobset()
     nodes = [node("n1"), node("n2")]
     now = observed(
-        snapshot(job, worker("a", node="n1"), worker("b", node="n2"), nodes=nodes, children=[child_job(job)])
+        job, worker("a", node="n1"), worker("b", node="n2"), nodes=nodes, children=[child_job(job)]
     )
     assert (now.uid, now.follows, now.suspended, now.pool) == (UID, True, False, "spot-a"), (
         "who and where it is"
@@ -71,14 +67,14 @@ def test_a_pod_is_placed_by_its_live_node_and_started_by_its_containers() -> Non
         worker("running", node="n1"),
         worker("ending", node="n1", deleted_at=NOW),
     ]
-    now = observed(snapshot(job, *pods, nodes=[node("n1")]))
+    now = observed(job, *pods, nodes=[node("n1")])
     assert (now.pods_expected, now.pods_placed, now.pods_started) == (4, 2, 1), (
         "a slow image is no lack of capacity, and a pod that ends is replaced"
     )
     assert now.starting_since == NOW - timedelta(minutes=3), "since it got its node"
     assert now.pods_missing == 1, "the one that ends is not yet replaced"
     assert now.pods_remaining == 4, "the one that ends is still there"
-    now = observed(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
+    now = observed(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")])
     assert now.pods_placed == 0, "capacity that is lost must be procured again"
 
 
@@ -98,7 +94,7 @@ def test_a_pod_is_placed_by_its_live_node_and_started_by_its_containers() -> Non
     ],
 )
 def test_expected_pods_follow_from_the_templates(templates: list[Json], expected: int) -> None:
-    now = observed(snapshot(jobset(*templates)))
+    now = observed(jobset(*templates))
     assert now.pods_expected == expected, "the pods that the tier has to place"
     assert sum(shape.count for shape in now.shapes) == expected, "and as many would have to be held"
 
@@ -106,7 +102,7 @@ def test_expected_pods_follow_from_the_templates(templates: list[Json], expected
 def test_only_labeled_templates_follow_and_those_on_several_pools_have_none() -> None:
     driver = replicated_job("driver", selector={"holdfast.dev/pool": "cpu"}, parallelism=1)
     job = jobset(driver, replicated_job("worker", selector=ON_A, follows=True))
-    now = observed(snapshot(job))
+    now = observed(job)
     assert (now.pool, now.pods_expected) == ("spot-a", 2), (
         "the driver names a pool, and is meant to stay there"
     )
@@ -114,7 +110,7 @@ def test_only_labeled_templates_follow_and_those_on_several_pools_have_none() ->
     assert obj(stays["nodeSelector"]) == {"holdfast.dev/pool": "cpu"}, "and stays there"
     assert obj(moves["nodeSelector"]) == {"holdfast.dev/pool": "spot-b"}, "while the workers move"
     both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
-    assert observed(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
+    assert observed(jobset(*both)).pool is None, "there is no saying where the job is"
 
 
 def test_a_pod_that_succeeded_is_expected_no_more_before_its_job_counts_it() -> None:
@@ -124,15 +120,15 @@ def test_a_pod_that_succeeded_is_expected_no_more_before_its_job_counts_it() -> 
         worker("done", node="n1", phase="Succeeded", owner=child),
         worker("runs", node="n1", owner=child),
     )
-    now = observed(snapshot(job, done, runs, nodes=[node("n1")], children=[child]))
+    now = observed(job, done, runs, nodes=[node("n1")], children=[child])
     assert (now.pods_expected, now.pods_placed, now.pods_missing) == (1, 1, 0), (
         "completing is no interruption"
     )
     counted = child_job(job, status={"succeeded": 1})
-    now = observed(snapshot(job, done, runs, nodes=[node("n1")], children=[counted]))
+    now = observed(job, done, runs, nodes=[node("n1")], children=[counted])
     assert now.pods_expected == 1, "each pod is counted once"
     of_another = worker("done", node="n1", phase="Succeeded", owner=child_job(job, index=1))
-    now = observed(snapshot(job, of_another, runs, nodes=[node("n1")], children=[child]))
+    now = observed(job, of_another, runs, nodes=[node("n1")], children=[child])
     assert now.pods_expected == 2, "a pod of an earlier Job says nothing of this one"
 
 
@@ -140,14 +136,14 @@ def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None
     job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
     done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})
     half = child_job(job, index=1, status={"succeeded": 3})
-    assert observed(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
+    assert observed(job, children=[done, half]).pods_expected == 1, "seven of eight are done"
     later = replicated_job("worker", selector=ON_A, dependsOn=[{"name": "driver", "status": "Ready"}])
     job = jobset(replicated_job("driver", selector=ON_A, parallelism=1), later)
     first = child_job(job, place=0)
-    assert observed(snapshot(job, children=[first])).pods_expected == 1, (
+    assert observed(job, children=[first]).pods_expected == 1, (
         "its Job is not made before the driver is ready"
     )
-    assert observed(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
+    assert observed(job, children=[first, child_job(job, place=1)]).pods_expected == 3, "now it is"
     order: Json = {"startupPolicyOrder": "InOrder"}
     job = jobset(
         replicated_job("driver", selector=ON_A, parallelism=1),
@@ -155,7 +151,7 @@ def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None
         startupPolicy=order,
     )
     children = [child_job(job, place=0), child_job(job, place=1, suspend=True)]
-    assert observed(snapshot(job, children=children)).pods_expected == 1, (
+    assert observed(job, children=children).pods_expected == 1, (
         "JobSet resumes the second when the first is ready"
     )
 
@@ -165,7 +161,7 @@ def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None
     [(ON_A, "spot-a"), ({**ON_A, "topology.kubernetes.io/zone": "a"}, "spot-a"), (SPOT, None), (None, None)],
 )
 def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, pool: str | None) -> None:
-    assert observed(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
+    assert observed(jobset(replicated_job(selector=selector))).pool == pool, f"of {selector}"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +169,7 @@ def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, 
     [("Completed", JobOutcome.COMPLETED), ("Failed", JobOutcome.FAILED), ("Suspended", None)],
 )
 def test_a_job_ends_by_its_conditions(kind: str, outcome: JobOutcome | None) -> None:
-    now = observed(snapshot(jobset(status={"conditions": [condition(kind, at=NOW)]})))
+    now = observed(jobset(status={"conditions": [condition(kind, at=NOW)]}))
     assert now.outcome is outcome, f"of the condition {kind}"
     assert now.can_be_suspended is (outcome is None), "what has ended is left alone"
 
@@ -185,14 +181,10 @@ def test_a_failed_job_has_its_failure_cause_and_the_operators_counters() -> None
     )
     peer = worker("b", node="n2", phase="Failed", ended_at=NOW)
     nodes = [node("n1"), node("n2")]
-    assert observed(snapshot(job, evicted, peer, nodes=nodes)).failure_cause is Cause.EVICTION, (
-        "its peer died of that"
-    )
-    assert observed(snapshot(job, peer, nodes=nodes)).failure_cause is Cause.APPLICATION, (
-        "nothing else is known"
-    )
-    assert observed(snapshot(job, nodes=nodes)).failure_cause is None, "the failure was not observed"
-    now = observed(snapshot(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2})))
+    assert observed(job, evicted, peer, nodes=nodes).failure_cause is Cause.EVICTION, "its peer died of that"
+    assert observed(job, peer, nodes=nodes).failure_cause is Cause.APPLICATION, "nothing else is known"
+    assert observed(job, nodes=nodes).failure_cause is None, "the failure was not observed"
+    now = observed(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2}))
     assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
 
 
@@ -214,23 +206,23 @@ def test_a_suspension_is_complete_when_each_child_job_creates_no_more_pods(
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     status: Json = {"conditions": [condition(each) for each in conditions]}
     child = child_job(job, suspend=suspend, status=status)
-    assert observed(snapshot(job, children=[child])).is_suspension_complete is is_complete, why
+    assert observed(job, children=[child]).is_suspension_complete is is_complete, why
 
 
 def test_a_suspension_is_complete_only_when_jobset_has_noticed_it() -> None:
     job = jobset(suspend=True)
-    assert not observed(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete, (
+    assert not observed(job, children=[child_job(job, suspend=True)]).is_suspension_complete, (
         "JobSet has not even begun"
     )
     templates = [replicated_job(selector=ON_A, replicas=2), replicated_job("later", selector=ON_A)]
     job = jobset(*templates, suspend=True, status={"conditions": [SUSPENDED]})
     children = [child_job(job, suspend=True), child_job(job, index=1, suspend=True)]
-    assert not observed(snapshot(job, children=children)).is_suspension_complete, (
+    assert not observed(job, children=children).is_suspension_complete, (
         "a restart may be about to create the last one from the old template"
     )
     later = replicated_job("later", selector=ON_A, dependsOn=[{"name": "worker", "status": "Ready"}])
     job = jobset(templates[0], later, suspend=True, status={"conditions": [SUSPENDED]})
-    assert observed(snapshot(job, children=children)).is_suspension_complete, (
+    assert observed(job, children=children).is_suspension_complete, (
         "JobSet creates none whose turn has not come"
     )
 
@@ -238,12 +230,12 @@ def test_a_suspension_is_complete_only_when_jobset_has_noticed_it() -> None:
 def test_a_suspension_is_complete_only_when_the_job_controller_tracks_no_pod() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
-    now = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    now = observed(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)])
     assert (now.pods_remaining, now.is_suspension_complete) == (0, False), (
         "it has ended, and its Job has yet to fail of that"
     )
     failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
-    now = observed(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    now = observed(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)])
     assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
@@ -251,11 +243,11 @@ def test_a_failing_child_job_is_deleted_once_its_pods_are_gone() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
     ending = worker("a", node="n1", deleted_at=NOW)
-    now = observed(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
+    now = observed(job, ending, nodes=[node("n1")], children=[failing])
     assert (now.is_suspension_complete, now.outdated_children) == (False, 0), (
         "the Job controller has yet to look at it"
     )
-    now = observed(snapshot(job, children=[failing]))
+    now = observed(job, children=[failing])
     assert (now.is_suspension_complete, now.outdated_children) == (True, 1), (
         "it may never look at it again, with FailureTarget there for good"
     )
@@ -285,22 +277,22 @@ def test_a_child_job_creates_no_pods_when_it_is_suspended_or_ends(
     status: Json = {"conditions": [condition(each) for each in conditions]}
     deleted_at = NOW if is_deleted else None
     child = child_job(job, suspend=suspend, status=status, attempt=attempt, deleted_at=deleted_at)
-    seen = observed(snapshot(job, children=[child]))
+    seen = observed(job, children=[child])
     assert seen.children_create_no_pods is create_no_pods, why
     assert create_no_pods or not seen.is_suspension_complete, why
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
-    seen = observed(snapshot(job, evicted, nodes=[node("n1")], children=[child]))
+    seen = observed(job, evicted, nodes=[node("n1")], children=[child])
     assert not seen.children_create_no_pods, "its Job may have yet to fail of a pod that it still tracks"
 
 
 def test_no_child_jobs_create_no_pods() -> None:
-    assert observed(snapshot(jobset(suspend=True))).children_create_no_pods, "JobSet is recreating them"
+    assert observed(jobset(suspend=True)).children_create_no_pods, "JobSet is recreating them"
 
 
 def test_a_child_job_that_is_being_deleted_is_not_outdated() -> None:
     job = jobset(suspend=True)
     child = child_job(job, suspend=True, selector=SPOT, deleted_at=NOW)
-    assert observed(snapshot(job, children=[child])).outdated_children == 0, "it is deleted once"
+    assert observed(job, children=[child]).outdated_children == 0, "it is deleted once"
 
 
 def test_jobsets_status_changes_with_its_suspension_and_its_restarts() -> None:
@@ -311,17 +303,17 @@ def test_jobsets_status_changes_with_its_suspension_and_its_restarts() -> None:
         jobset(suspend=True, status={"conditions": [SUSPENDED]}),
         jobset(suspend=True, status={"conditions": [SUSPENDED], "restarts": 1}),
     ]
-    texts = [observed(snapshot(each)).operator_status for each in several]
+    texts = [observed(each).operator_status for each in several]
     assert len(set(texts)) == len(texts), f"each is written once JobSet has observed the suspension: {texts}"
     counting = jobset(suspend=True, status={"replicatedJobsStatus": [{"name": "worker", "ready": 1}]})
-    assert observed(snapshot(counting)).operator_status == texts[0], "caches do not have the counts of pods"
+    assert observed(counting).operator_status == texts[0], "caches do not have the counts of pods"
 
 
 def test_terminating_pods_remain_and_ended_ones_do_not() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     ending = worker("b", node="n1", deleted_at=NOW)
     earlier = worker("c", node="n1", of="another")
-    now = observed(snapshot(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")]))
+    now = observed(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")])
     assert now.pods_remaining == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
 
 
@@ -394,12 +386,12 @@ def test_only_children_of_a_suspended_jobs_other_template_are_outdated() -> None
 
 
 def test_jobs_that_evictions_would_end_get_a_warning() -> None:
-    reasons = {report.reason for report in observed(snapshot(jobset(failurePolicy=None))).notices}
+    reasons = {report.reason for report in observed(jobset(failurePolicy=None)).notices}
     assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
     ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
-    assert not observed(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
+    assert not observed(jobset(failurePolicy=ignoring)).notices, "this one survives evictions"
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
-    (report,) = observed(snapshot(jobset(), pod, nodes=[node("n1")])).notices
+    (report,) = observed(jobset(), pod, nodes=[node("n1")]).notices
     assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
     assert report.is_standing, "it holds until the script is fixed"
 
@@ -412,7 +404,7 @@ def test_affinity_that_requires_spot_prevents_moves() -> None:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     }
     job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
-    said = observed(snapshot(job)).not_suspendable_reason
+    said = observed(job).not_suspendable_reason
     assert said is not None, "on the on-demand tier it would wait forever"
     assert "karpenter.sh/capacity-type" in said, "the error names the key"
 
@@ -420,16 +412,16 @@ def test_affinity_that_requires_spot_prevents_moves() -> None:
 def test_jobs_managed_by_kueue_are_recognized() -> None:
     workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
     stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
-    assert (
-        observed(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).is_managed_by_kueue is True
-    ), "by its label"
-    assert observed(snapshot(jobset(), workloads=[workload])).is_managed_by_kueue is True, (
+    assert observed(jobset(labels={"kueue.x-k8s.io/queue-name": "q"})).is_managed_by_kueue is True, (
+        "by its label"
+    )
+    assert observed(jobset(), workloads=[workload]).is_managed_by_kueue is True, (
         "by its Workload: it may name no queue"
     )
-    assert observed(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).is_managed_by_kueue is True, (
+    assert observed(jobset(managedBy="kueue.x-k8s.io/multikueue")).is_managed_by_kueue is True, (
         "by its manager"
     )
-    assert observed(snapshot(jobset(), workloads=[stranger])).is_managed_by_kueue is False, (
+    assert observed(jobset(), workloads=[stranger]).is_managed_by_kueue is False, (
         "another job's Workload is nothing to it"
     )
 
@@ -441,7 +433,7 @@ def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
     }
     answer = {"fallback.holdfast.dev/checkpointed": "2026-11-21T11:59:30Z"}
     pods = [worker("a", node="n1", annotations=answer), worker("b", node="n1")]
-    now = observed(snapshot(jobset(annotations=asked), *pods, nodes=[node("n1")]))
+    now = observed(jobset(annotations=asked), *pods, nodes=[node("n1")])
     assert (now.checkpoints_on_request, now.checkpoint_requested_at) == (True, NOW - timedelta(seconds=60)), (
         "the request"
     )
@@ -463,7 +455,7 @@ def test_an_exit_with_zero_is_reported_only_after_the_deletion_was_requested(
     after: timedelta, events: list[EventReason]
 ) -> None:
     done = worker("a", node="n1", phase="Succeeded", ended_at=NOW + after, exit_code=0, deleted_at=NOW)
-    now = observed(snapshot(jobset(), done, nodes=[node("n1")]))
+    now = observed(jobset(), done, nodes=[node("n1")])
     assert [event.reason for event in now.notices] == events, "a completed pod is deleted with its job"
 
 

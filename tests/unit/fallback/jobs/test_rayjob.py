@@ -7,7 +7,7 @@ import pytest
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.rayjob_successor import successor
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
@@ -21,6 +21,7 @@ from tests.support.builders.fallback_objects import (
     condition,
     disrupted,
     node,
+    observed,
     pod,
     pod_spec,
     ray_head,
@@ -40,10 +41,6 @@ SPOT = {"karpenter.sh/capacity-type": "spot"}
 RECREATE = {"fallback.holdfast.dev/recreate": "true"}
 
 
-def observed(snap: Snapshot) -> Observation:
-    return KIND.observe(snap, PodHistory())[0]
-
-
 def groups(patch: Json) -> list[Json]:
     """The pod specs of a patch's worker groups."""
     found = objects(obj(obj(patch["spec"])["rayClusterSpec"])["workerGroupSpecs"])
@@ -52,7 +49,7 @@ def groups(patch: Json) -> list[Json]:
 
 def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
     pods = [ray_head(), ray_worker("a", node="n1"), ray_worker("b", node="n2")]
-    now = observed(snapshot(rayjob(), *pods, nodes=NODES))
+    now = observed(rayjob(), *pods, nodes=NODES)
     assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2), (
         "the head is not the tier's to place"
     )
@@ -78,7 +75,7 @@ def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
 def test_each_state_of_a_rayjob_has_its_meaning(
     status: str, honoured: bool, outcome: JobOutcome | None
 ) -> None:
-    now = observed(snapshot(rayjob(status=status)))
+    now = observed(rayjob(status=status))
     assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
     assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"
     assert now.is_suspension_complete is (status == "Suspended"), "the operator's own word for it"
@@ -93,7 +90,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(
     ],
 )
 def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, object], word: str) -> None:
-    said = observed(snapshot(rayjob(**spec))).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
+    said = observed(rayjob(**spec)).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
     assert said is not None, "KubeRay never reconciles an invalid RayJob again: it would be lost"
     assert word in said, "it says what stands in the way"
 
@@ -110,38 +107,36 @@ def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, o
 )
 def test_a_group_expects_the_pods_that_kuberay_creates(fields: dict[str, object], expected: int) -> None:
     group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type] - of the group alone
-    assert observed(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
+    assert observed(rayjob(group)).pods_expected == expected, f"of {fields}"
 
 
 def test_a_group_expects_its_minimum_if_ray_scales_it_and_none_without_selector() -> None:
     group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
-    now = observed(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
+    now = observed(rayjob(group, cluster={"enableInTreeAutoscaling": True}))
     assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
     scaled = rayjob(worker_group(selector=ON_A, minReplicas=0), cluster={"enableInTreeAutoscaling": True})
     pods = [ray_worker("a", node="n1"), ray_worker("b"), ray_worker("c"), ray_worker("d", deleted_at=NOW)]
-    now = observed(snapshot(scaled, *pods, nodes=NODES))
+    now = observed(scaled, *pods, nodes=NODES)
     assert (now.pods_expected, now.pods_placed) == (3, 1), "pods that Ray has requested wait for nodes"
     assert [shape.count for shape in now.shapes] == [3], "as many are reserved for its return"
     assert (now.is_elastic, now.is_half_placed) == (True, False), "the workers that have nodes work already"
-    now = observed(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
+    now = observed(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3)))
     assert now.pods_expected == 2, "helpers run on the default pool"
     assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
-    now = observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
+    now = observed(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2)))
     assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
-    assert observed(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
-        "none is nothing to hold"
-    )
+    assert observed(rayjob(worker_group(selector=ON_A, replicas=0))).shapes == (), "none is nothing to hold"
 
 
 def test_a_lost_worker_is_distinguished_from_a_lost_head() -> None:
     lost = ray_worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
-    now = observed(snapshot(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES))
+    now = observed(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES)
     assert [(loss.cause, loss.part, loss.pool) for loss in now.losses] == [
         (Cause.EVICTION, Part.WORKER, "spot-a")
     ], "read from the pod"
     assert now.restarts == 0, "status.failed knows nothing of it"
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
-    (loss,) = observed(snapshot(rayjob(), head, nodes=NODES)).losses
+    (loss,) = observed(rayjob(), head, nodes=NODES).losses
     assert (loss.part, loss.pool) == (Part.HEAD, None), (
         "it runs on the default pool, and costs the whole attempt"
     )
@@ -172,12 +167,12 @@ def test_a_head_that_is_starting_is_not_unready(status: str) -> None:
 
 
 def test_only_a_ready_head_on_a_live_node_is_ready() -> None:
-    lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
-    assert observed(lost).head_unready_since == NOW, (
+    lost = [node("head-node", ready="Unknown")]
+    assert observed(rayjob(), ray_head(), nodes=lost).head_unready_since == NOW, (
         "its pod says Ready for minutes after its machine has gone"
     )
     head = ray_head(conditions=[condition("Ready", status="Unknown")])
-    assert observed(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"
+    assert observed(rayjob(), head, nodes=NODES).head_unready_since == NOW, "only True is ready"
 
 
 def failed_rayjob(
@@ -226,7 +221,7 @@ def test_only_failures_of_started_attempts_since_the_first_reconciliation_are_lo
 def test_a_failed_rayjob_has_its_failure_cause() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
-    assert observed(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
+    assert observed(job, head, nodes=NODES).failure_cause is Cause.EVICTION, "its head was evicted"
 
 
 def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> None:
@@ -245,7 +240,7 @@ def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> 
 
 
 def test_a_head_on_spot_gets_a_warning() -> None:
-    (report,) = observed(snapshot(rayjob(head=pod_spec(SPOT)))).notices
+    (report,) = observed(rayjob(head=pod_spec(SPOT))).notices
     assert report.reason == "HeadSelectsCapacity", "moves leave it there"
 
 
@@ -265,28 +260,26 @@ def test_a_pods_rayjob_is_derived_from_names(name: str, labels: dict[str, str], 
 
 def test_only_pods_of_the_jobs_cluster_remain() -> None:
     now = observed(
-        snapshot(
-            rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
-        )
+        rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
     )
     assert (now.is_suspension_complete, now.pods_remaining) == (True, 1), (
         "KubeRay calls it suspended once the RayCluster is gone; its pods are collected after that"
     )
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
     assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
-    assert observed(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
+    assert observed(rayjob(), ray_worker("a", node="n1"), children=[cluster]).pods_remaining == 0, (
         "its pods do not keep the job from being resumed"
     )
 
 
 def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
     submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
-    assert observed(snapshot(rayjob(), submitter, nodes=NODES)).pods_remaining == 1, (
+    assert observed(rayjob(), submitter, nodes=NODES).pods_remaining == 1, (
         "it must be gone before a resumption"
     )
-    assert (
-        observed(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0
-    ), "in HTTPMode a Job of that name belongs to another object"
+    assert observed(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES).pods_remaining == 0, (
+        "in HTTPMode a Job of that name belongs to another object"
+    )
     submitter = pod(
         "train-x",
         {"batch.kubernetes.io/job-name": "train"},
@@ -295,29 +288,25 @@ def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
         phase="Failed",
         ended_at=NOW,
     )
-    assert observed(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
+    assert observed(rayjob(), ray_head(), submitter, nodes=NODES).losses == (), (
         "its Job submits again, and when it gives up the attempt has failed and is counted"
     )
 
 
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
-    assert observed(snapshot(going)).follows is False, "a job that is being deleted must not move"
+    assert observed(going).follows is False, "a job that is being deleted must not move"
 
 
 def test_a_job_is_recreated_only_on_request() -> None:
-    assert observed(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
+    assert observed(rayjob(status="Failed")).can_be_recreated is False, (
         "making jobs is not the ladder's habit"
     )
-    assert observed(snapshot(rayjob(status="Failed", annotations=RECREATE))).can_be_recreated is True, (
-        "it asks"
-    )
+    assert observed(rayjob(status="Failed", annotations=RECREATE)).can_be_recreated is True, "it asks"
     done = {**RECREATE, "fallback.holdfast.dev/successor": "train-0c9d27a2"}
-    assert observed(snapshot(rayjob(status="Failed", annotations=done))).can_be_recreated is False, "once"
+    assert observed(rayjob(status="Failed", annotations=done)).can_be_recreated is False, "once"
     owned: Json = {"ownerReferences": [{"kind": "RayCronJob", "controller": True}], "annotations": RECREATE}
-    assert observed(snapshot(rayjob(status="Failed", metadata=owned))).can_be_recreated is False, (
-        "its owner decides"
-    )
+    assert observed(rayjob(status="Failed", metadata=owned)).can_be_recreated is False, "its owner decides"
 
 
 def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> None:
@@ -338,7 +327,7 @@ def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> No
         "fallback.holdfast.dev/first-created": stamp(EARLIER),
     }, "it goes on where the failed one was on its ladder"
     again = {**made.manifest, "metadata": {**metadata, "uid": "second", "creationTimestamp": stamp(NOW)}}
-    assert observed(snapshot(again)).created == EARLIER, "the ladder's deadline counts from the first job"
+    assert observed(again).created == EARLIER, "the ladder's deadline counts from the first job"
     third = KIND.recreation(again, Recreate(state=STATE, pool="cpu"), "new")
     assert third is not None, "the second may fail too"
     assert obj(obj(third.manifest["metadata"])["annotations"])["fallback.holdfast.dev/first-created"] == (

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -46,14 +46,16 @@ def named(name: str) -> Json:
     return {**rayjob(), "metadata": {"name": name, "namespace": "vision", "uid": name}}
 
 
-@contextmanager
-def leading(away: AwayJobs) -> Generator["asyncio.Task[None]"]:
+@asynccontextmanager
+async def leading(away: AwayJobs) -> AsyncGenerator["asyncio.Task[None]"]:
     """The replica leads for the length of the block."""
-    task = asyncio.get_running_loop().create_task(away.run())
+    task = asyncio.create_task(away.run())
     try:
         yield task
     finally:
         task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 @virtually
@@ -74,7 +76,7 @@ async def test_a_refusal_is_for_its_kind_and_namespace_alone_and_is_logged_once(
     logger.setLevel(logging.INFO)
     keys = [JobKey(kind, namespace, "train") for kind in KINDS for namespace in WITHIN]
     try:
-        with leading(away) as task:
+        async with leading(away):
             await asyncio.sleep(600)
             closed = [key for key in keys if not away.clusters(key)]
             assert closed == [JobKey("RayJob", "vision", "train")], "the others may move there"
@@ -85,8 +87,6 @@ async def test_a_refusal_is_for_its_kind_and_namespace_alone_and_is_logged_once(
             there.fail = lambda _: None
             await asyncio.sleep(61)
             assert all(map(away.clusters, keys)), "what is accepted later is noticed"
-        with suppress(asyncio.CancelledError):
-            await task
     finally:
         logger.removeHandler(handler)
 
@@ -105,14 +105,12 @@ async def test_a_replica_that_does_not_lead_queues_nothing(monkeypatch: pytest.M
     caches.jobs["RayJob"].put(named("train"))
     assert not queued, "nothing takes it from the queue, which grows for weeks"
 
-    with leading(away) as task:
+    async with leading(away):
         await asyncio.sleep(1)
         assert set(queued) == {JobKey("RayJob", "vision", "train")}, "the jobs that are there when it leads"
         queued.clear()
         caches.jobs["RayJob"].put(named("next"))
         assert queued == [JobKey("RayJob", "vision", "next")], "and each change from then on"
-    with suppress(asyncio.CancelledError):
-        await task
     queued.clear()
     caches.jobs["RayJob"].put(named("train"))
     assert not queued, "it leads no more"
@@ -143,14 +141,12 @@ async def test_a_copy_that_a_tenant_writes_there_keeps_no_other_leftover_and_no_
     await there.put(JOBSET, a_copy("bad", origin="gone", epoch=HUGE))
     await there.put(JOBSET, a_copy("left", origin="gone", epoch="3"))
     away = away_jobs(there, caches)
-    with leading(away) as task:
+    async with leading(away) as task:
         await asyncio.sleep(600)
         assert not task.done(), "home's controller moves other jobs"
     left = there.get(JOBSET, "vision", "left")
     assert left is not None, "it waits for its operator to stop it"
     assert left["metadata"]["annotations"][PERMIT] == "Recalled", "the leftover beside it is removed"
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 @virtually
@@ -169,7 +165,7 @@ async def test_an_error_in_one_copy_is_counted_and_the_next_copy_is_removed(
 
     monkeypatch.setattr(copies, "home_of", fail_for_bad)
     away = away_jobs(there, caches)
-    with leading(away) as task:
+    async with leading(away) as task:
         await asyncio.sleep(30)
         assert not task.done(), "whatever a copy raises"
     left = there.get(JOBSET, "vision", "left")
@@ -177,8 +173,6 @@ async def test_an_error_in_one_copy_is_counted_and_the_next_copy_is_removed(
     assert left["metadata"]["annotations"][PERMIT] == "Recalled", "the leftover after it is removed"
     assert list(away.errors()) == [(("jobsets",), 1)], "the metric of objects that are skipped counts it"
     assert away.clusters(JobKey("JobSet", "vision", "train")), "the cluster is still open to jobs"
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 @virtually
@@ -192,13 +186,11 @@ async def test_a_rejected_write_to_one_leftover_closes_no_cluster() -> None:
 
     there.fail = refuse
     away = away_jobs(there, caches)
-    with leading(away) as task:
+    async with leading(away):
         await asyncio.sleep(90)
         assert away.clusters(JobKey("JobSet", "vision", "train")), (
             "copies can be read, and other jobs move there"
         )
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 @virtually
@@ -210,7 +202,7 @@ async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
     await home.put(JOBSET, job)
     await there.put(JOBSET, a_copy("train", origin="u", epoch="1", permit="Granted"))
     away = away_jobs(there, caches, home)
-    with leading(away) as task:
+    async with leading(away) as task:
         caches.jobs["JobSet"].put(job)
         await asyncio.sleep(600)
         assert not task.done(), "home's controller moves other jobs"
@@ -219,5 +211,3 @@ async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
         assert found is None or found["metadata"]["annotations"][PERMIT] == "Recalled", (
             "the copy is taken back"
         )
-    with suppress(asyncio.CancelledError):
-        await task
