@@ -26,3 +26,13 @@ def virtually(test: Callable[P, Coroutine[object, object, None]]) -> Callable[P,
         run_virtually(test(*args, **kwargs))
 
     return run
+
+
+async def until(condition: Callable[[], bool], what: str = "", *, seconds: float = 300) -> float:
+    """Let time pass until a condition holds; return how long that took."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    while not condition():
+        assert clock() - began < seconds, f"it did not come about in {seconds} s: {what}"
+        await asyncio.sleep(0.05)
+    return clock() - began

@@ -103,8 +103,10 @@ async def connected(
     connection = Connection(
         lambda: ApiAccess(server=server, token_file=folder / "token", exchange=next(each, exchanges[-1]))
     )
-    yield connection
-    await connection.close()
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """An informer's cache matches the server, however its watches end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from holdfast.fallback.api.cache import Cache, Name
 from holdfast.fallback.api.client import NODE, POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer, Reconnection
 from holdfast.scheduling.json import Json
-from tests.support.coroutines import virtually
+from tests.support.coroutines import until, virtually
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.json_objects import obj
 
@@ -35,15 +35,6 @@ async def following(api: FakeApi, labels: str | None = None) -> AsyncGenerator[I
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Let time pass until something holds."""
-    for _ in range(1000):
-        if condition():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("it never came about")
 
 
 def names(informer: Informer[str]) -> list[str]:

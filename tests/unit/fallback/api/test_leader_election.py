@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,9 +21,10 @@ from holdfast.fallback.api.leader_election import (
     acquired_lease,
     released_lease,
 )
-from holdfast.scheduling.json import Json, JsonValue
-from tests.support.coroutines import virtually
+from holdfast.scheduling.json import Json
+from tests.support.coroutines import until, virtually
 from tests.support.fakes.api_server import FakeApi, Sent
+from tests.support.fakes.faulty_connection import FaultyConnection
 from tests.support.json_objects import obj
 
 
@@ -41,11 +41,11 @@ class Replica:
 
     def __post_init__(self) -> None:
         self.fence = Fence(asyncio.get_running_loop().time)
-        way = FaultyApi(self)
-        client = Client(way, may_write=self.fence.seconds_left)
-        self.client = client
+        connection = FaultyConnection(self.api)
+        connection.fault = lambda _method, _path: "lose" if self.lost else "pass"
+        self.client = Client(connection, may_write=self.fence.seconds_left)
         election = LeaderElector(
-            client, LeaderElectionConfig(namespace="ns", name="lease", identity=self.name), self.fence
+            self.client, LeaderElectionConfig(namespace="ns", name="lease", identity=self.name), self.fence
         )
         self.task = asyncio.create_task(election.run(self._lead))
 
@@ -58,41 +58,6 @@ class Replica:
         self.task.cancel()
         with suppress(asyncio.CancelledError):
             await self.task
-
-
-class FaultyApi(FakeApi):
-    """The requests of one replica, which may be cut off from the server."""
-
-    def __init__(self, replica: Replica) -> None:
-        super().__init__()
-        self._replica = replica
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: JsonValue = None,
-        content_type: str = "application/json",
-        seconds: float = 30.0,
-    ) -> Json:
-        if self._replica.lost:
-            await asyncio.sleep(1)
-            raise Unreachable("fake", "cut off")
-        return await self._replica.api.request(
-            method, path, query=query, body=body, content_type=content_type, seconds=seconds
-        )
-
-
-async def until(condition: Callable[[], bool], seconds: float = 60) -> float:
-    """Let time pass until something holds; returns how long it took."""
-    clock = asyncio.get_running_loop().time
-    began = clock()
-    while not condition():
-        assert clock() - began < seconds, "it did not come about in time"
-        await asyncio.sleep(0.1)
-    return clock() - began
 
 
 @virtually

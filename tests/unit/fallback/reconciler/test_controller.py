@@ -2,21 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import pytest
 
-from holdfast.fallback.api.client import (
-    EVENT,
-    FALLBACK_POLICY,
-    JOBSET,
-    NAMESPACE,
-    NODE,
-    ApiError,
-    Unreachable,
-)
+from holdfast.fallback.api.client import EVENT, FALLBACK_POLICY, JOBSET, NAMESPACE, NODE
 from holdfast.fallback.api.event_recorder import EventRecorder
 from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.api.webhook import WebhookNotifier
@@ -28,11 +20,12 @@ from holdfast.fallback.reconciler.policy_status import DebouncedTask
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.state_machine.state_annotation import read_state
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
-from tests.support.coroutines import virtually
+from tests.support.coroutines import until, virtually
 from tests.support.fakes.api_server import FakeApi
+from tests.support.fakes.faulty_connection import FaultyConnection
 from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
 from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
 from tests.support.json_objects import obj
@@ -40,46 +33,6 @@ from tests.support.soak import sized
 
 POOLS = ("spot-a", "spot-b", "on-demand")
 ABSENT = {"rayjobs", "rayclusters", "nodeclaims", "nodepools", "workloads"}
-
-
-class FaultyConnection:
-    """The requests of one process: `fault` may lose one on its connection there ("lose") or its answer ("lose answer")."""
-
-    def __init__(self, api: FakeApi) -> None:
-        self.api = api
-        self.is_dead = False
-        self.fault: Callable[[str, str], str] = lambda _method, _path: "pass"
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: JsonValue = None,
-        content_type: str = "application/json",
-        seconds: float = 30.0,
-    ) -> Json:
-        await asyncio.sleep(0.003)
-        fault = "lose" if self.is_dead else self.fault(method, path)
-        if fault == "lose":
-            raise Unreachable("fake", "lost")
-        if fault == "throttle":
-            raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=1)
-        if fault == "fail":
-            raise ApiError(500, "InternalError", "etcd is gone")
-        if fault == "conflict":
-            raise ApiError(409, "Conflict", "the object has been modified")
-        answer = await self.api.request(
-            method, path, query=query, body=body, content_type=content_type, seconds=seconds
-        )
-        await asyncio.sleep(0.003)
-        if fault == "lose answer" or self.is_dead:
-            raise Unreachable("fake", "the answer was lost")
-        return answer
-
-    def lines(self, path: str, query: Mapping[str, str], *, silent_seconds: float) -> AsyncGenerator[bytes]:
-        return self.api.lines(path, query, silent_seconds=silent_seconds)
 
 
 class Process:
@@ -161,18 +114,24 @@ class Cluster:
             and len(pods) == len(placed) == 2
         )
 
-    async def until(self, condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
-        """Let time pass until something holds."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        while not condition():
-            assert asyncio.get_running_loop().time() < deadline, f"it never came about: {what}"
-            await asyncio.sleep(0.05)
-
     async def evict_one(self, name: str) -> None:
         """Evict a pod of a job, if there is one to evict."""
         pods = [pod for pod in self.operator.pods(name) if "deletionTimestamp" not in pod["metadata"]]
         if pods:
             await self.operator.evict(self.chance.choice(pods))
+
+
+@asynccontextmanager
+async def moving_job(seed: int = 1) -> AsyncGenerator[tuple[Cluster, Process]]:
+    """A cluster in which the job `train` runs on its first tier, and the process that moves it."""
+    cluster = Cluster(seed)
+    await cluster.begin("train")
+    process = Process(cluster.api)
+    await until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
+    yield cluster, process
+    await process.end()
+    assert not cluster.operator.overlaps, "one gang at a time"
+    await cluster.end()
 
 
 @virtually
@@ -192,47 +151,32 @@ async def test_a_task_of_the_leader_that_fails_begins_again_and_ends_no_move(
     tasks = (EventRecorder, WebhookNotifier, DebouncedTask, AwayJobs)
     for task in tasks:
         monkeypatch.setattr(task, "run", failing(task.__name__))
-    cluster = Cluster(1)
-    await cluster.begin("train")
-    process = Process(cluster.api)
-    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
-    await asyncio.sleep(120)
-    assert not process.task.done(), "no task of the leader ends the process"
-    await cluster.evict_one("train")
-    await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the job moves")
-    assert all(begun.count(task.__name__) > 1 for task in tasks), f"each of them begins again: {begun}"
-    await process.end()
-    await cluster.end()
+    async with moving_job() as (cluster, process):
+        await asyncio.sleep(120)
+        assert not process.task.done(), "no task of the leader ends the process"
+        await cluster.evict_one("train")
+        await until(lambda: cluster.runs_on("train", "spot-b"), "the job moves")
+        assert all(begun.count(task.__name__) > 1 for task in tasks), f"each of them begins again: {begun}"
 
 
 @virtually
 async def test_a_job_fails_over_along_its_ladder() -> None:
-    cluster = Cluster(1)
-    await cluster.begin("train")
-    process = Process(cluster.api)
-    for pool in ("spot-a", "spot-b"):
-        await cluster.until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
-        await cluster.evict_one("train")
-    await cluster.until(lambda: cluster.runs_on("train", "on-demand"), "it runs on-demand")
-    state = cluster.state("train")
-    assert state is not None, "it is kept"
-    assert state.moves == 2, "two tiers were entered"
-    await cluster.until(lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
-    reasons = {event["reason"] for event in cluster.api.of(EVENT)}
-    assert {"Placed", "Moved", "MaxFailuresReached"} <= reasons, "each step is an Event"
-    assert not cluster.operator.overlaps, "one gang at a time"
-    await process.end()
-    await cluster.end()
+    async with moving_job() as (cluster, _):
+        for pool in ("spot-b", "on-demand"):
+            await cluster.evict_one("train")
+            await until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
+        state = cluster.state("train")
+        assert state is not None, "it is kept"
+        assert state.moves == 2, "two tiers were entered"
+        await until(lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
+        reasons = {event["reason"] for event in cluster.api.of(EVENT)}
+        assert {"Placed", "Moved", "MaxFailuresReached"} <= reasons, "each step is an Event"
 
 
 @pytest.mark.parametrize("write", range(6))
 @pytest.mark.parametrize("fault", ["lose", "lose answer"])
 @virtually
 async def test_a_kill_at_any_write_completes_the_move_once(write: int, fault: str) -> None:
-    cluster = Cluster(write)
-    await cluster.begin("train")
-    process = Process(cluster.api)
-    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
     writes = iter(range(1000))
 
     def die(method: str, path: str) -> str:
@@ -241,40 +185,34 @@ async def test_a_kill_at_any_write_completes_the_move_once(write: int, fault: st
         process.connection.is_dead = True
         return fault
 
-    process.connection.fault = die
-    await cluster.evict_one("train")
-    await asyncio.sleep(20)
-    await process.kill()
-    process = Process(cluster.api)
-    await cluster.until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
-    state = cluster.state("train")
-    assert state is not None, "it is kept"
-    assert state.moves == 1, "once"
-    assert not cluster.operator.overlaps, "one gang at a time"
-    await process.end()
-    await cluster.end()
+    async with moving_job(write) as (cluster, process):
+        process.connection.fault = die
+        await cluster.evict_one("train")
+        await asyncio.sleep(20)
+        await process.kill()
+        following = Process(cluster.api)
+        await until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
+        state = cluster.state("train")
+        assert state is not None, "it is kept"
+        assert state.moves == 1, "once"
+        await following.end()
 
 
 @virtually
 async def test_a_child_job_whose_status_changes_before_its_deletion_does_not_stop_the_move() -> None:
-    cluster = Cluster(1)
-    await cluster.begin("train")
-    process = Process(cluster.api)
-    await cluster.until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
     conflicts = iter(["conflict"])
 
     def refuse_first_deletion(method: str, path: str) -> str:
         return next(conflicts, "pass") if method == "DELETE" and "/jobs/" in path else "pass"
 
-    process.connection.fault = refuse_first_deletion
-    await cluster.evict_one("train")
-    await cluster.until(
-        lambda: cluster.runs_on("train", "spot-b"),
-        "no other event of the job follows: the controller itself must try again",
-    )
-    assert next(conflicts, None) is None, "the deletion was refused once"
-    await process.end()
-    await cluster.end()
+    async with moving_job() as (cluster, process):
+        process.connection.fault = refuse_first_deletion
+        await cluster.evict_one("train")
+        await until(
+            lambda: cluster.runs_on("train", "spot-b"),
+            "no other event of the job follows: the controller itself must try again",
+        )
+        assert next(conflicts, None) is None, "the deletion was refused once"
 
 
 @pytest.mark.parametrize("seed", range(sized(8, soak=40)))
@@ -305,8 +243,8 @@ async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> No
                 await cluster.api.break_watches(forget=True)
     process.connection.fault = lambda _method, _path: "pass"
     for name in names:
-        await cluster.until(
-            lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
+        await until(
+            lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", seconds=900
         )
     assert not cluster.operator.overlaps, "never two gangs of one job"
     await process.end()
@@ -421,16 +359,16 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
         await both.disturb()
     both.set_fault(lambda _method, _path: "pass")
     for name in both.names:
-        await both.home.until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", 1800)
+        await until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", seconds=1800)
     assert both.went, "a run in which no job went away shows nothing"
     assert not both.twice, "two generations would write one checkpoint"
     overlaps = both.home.operator.overlaps + both.west.operator.overlaps
     assert not overlaps, "never two gangs of one job in one cluster"
     # A copy that was disturbed at once used nothing.
-    await both.home.until(
+    await until(
         lambda: any(both.used_in_west()[0]) or not any(both.used_in_west()[1]),
         "home says what copies used",
-        1800,
+        seconds=1800,
     )
     told, there = both.used_in_west()
     assert all(home <= copies for home, copies in zip(told, there, strict=True)), "and no part of it twice"

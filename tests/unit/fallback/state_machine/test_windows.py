@@ -88,14 +88,6 @@ def test_a_job_does_not_wait_for_a_block_that_has_not_begun() -> None:
     assert "CapacityNotBegun" in reasons(decision), "and an Event says when it begins"
 
 
-def test_a_job_that_leaves_a_tier_passes_a_block_that_is_over() -> None:
-    tiers = (tier("a-spot"), block(ends=T0), LAST)
-    decision = decide(
-        waiting(), observed(pods_placed=0, now=T0 + 15 * MINUTE), policy(tiers=tiers, return_after=HOUR)
-    )
-    assert only(decision, Suspend).pool == "on-demand", "the block would cost its whole timeout"
-
-
 def test_a_job_returns_as_soon_as_its_block_begins() -> None:
     begins, arrived = T0 + 10 * MINUTE, replace(ON_SPOT, since=T0)
     waits = decide(arrived, observed(pool="b-spot", now=T0 + MINUTE), ladder(begins=begins))
