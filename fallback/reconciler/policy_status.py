@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
     from datetime import datetime
 
-    from holdfast.fallback.api.cache import Change
     from holdfast.fallback.jobs.snapshot import JobKey
-    from holdfast.fallback.reconciler.cached_objects import CachedPolicy
     from holdfast.fallback.reconciler.caches import Caches
     from holdfast.fallback.state_machine.state import PoolUse
     from holdfast.scheduling.json import Json
@@ -227,10 +225,6 @@ class PolicyStatusWriter:
     def changed(self, namespace: str) -> None:
         """Mark a namespace whose jobs or policy have changed."""
         self._dirty.add(namespace)
-
-    def policy_changed(self, change: Change[CachedPolicy]) -> None:
-        """Mark the namespace of a changed policy."""
-        self._dirty.add(change.name[0])
 
     async def write(self) -> None:
         """Write every changed status. A failure does not prevent the other writes; the first error is raised at the end."""

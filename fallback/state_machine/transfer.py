@@ -207,17 +207,6 @@ def may_run(permit: Permit | None) -> bool:
     return permit is None or permit is Permit.GRANTED
 
 
-def may_run_at_home(view: HomeView) -> bool:
-    """Whether the job may be resumed at home."""
-    return not view.is_held and (view.record is None or view.record.stage is TransferStage.HOME)
-
-
-def is_allowed_update(before: Permit, after: Permit, *, is_suspended: bool) -> bool:
-    """Whether the other cluster's API server accepts an update of a copy, of any client."""
-    order = tuple(Permit)
-    return order.index(after) >= order.index(before) and (is_suspended or may_run(after))
-
-
 def decide_transfer(view: HomeView, remotes: Mapping[str, RemoteView | None]) -> TransferAction | None:
     """Return the next step; None to wait. `remotes`: by cluster; None for one that cannot be read now.
 

@@ -28,9 +28,7 @@ from holdfast.fallback.state_machine.transfer import (
     WriteRecord,
     decide_leftover,
     decide_transfer,
-    is_allowed_update,
     may_run,
-    may_run_at_home,
 )
 
 UID: Final = "job"
@@ -216,6 +214,17 @@ def decisions(world: World, rules: Rules, *, is_healed: bool = False) -> Iterato
         yield _with_request(world, request)
 
 
+def _may_run_at_home(view: HomeView) -> bool:
+    """Whether the job may be resumed at home."""
+    return not view.is_held and (view.record is None or view.record.stage is TransferStage.HOME)
+
+
+def _is_allowed_update(before: Permit, after: Permit, *, is_suspended: bool) -> bool:
+    """Whether the other cluster's API server accepts an update of a copy, of any client."""
+    order = tuple(Permit)
+    return order.index(after) >= order.index(before) and (is_suspended or may_run(after))
+
+
 def _held(home: Home) -> TransferRecord | None:
     """A job that is held without a record may need any copy."""
     return TransferRecord(uid=UID, stage=TransferStage.RETURNING, cluster=CLUSTER) if home.is_held else FIRST
@@ -224,7 +233,7 @@ def _held(home: Home) -> TransferRecord | None:
 def _moves_on_the_ladder(world: World, home: Home, is_current: bool) -> Iterator[World]:
     """What the ladder itself does: it suspends the job to move it, and resumes it at home."""
     view = home_view(home, world.wanted)
-    if home.is_deleted or home.is_ended or not may_run_at_home(view):
+    if home.is_deleted or home.is_ended or not _may_run_at_home(view):
         return
     if world.wanted and not home.suspended:
         yield _with_request(world, Request(_SUSPEND, is_current))
@@ -281,7 +290,7 @@ def arrived(world: World, request: Request, rules: Rules) -> World | None:
             is_refused = rules.has(Guard.DELETION_ADMISSION) and copy.permit is not Permit.RECALLED
             return None if is_refused else _copy_deleted(world, copy)
         suspended = not may_run(action.permit)
-        is_allowed = is_allowed_update(copy.permit, action.permit, is_suspended=suspended)
+        is_allowed = _is_allowed_update(copy.permit, action.permit, is_suspended=suspended)
         if rules.has(Guard.PERMIT_ORDER) and not is_allowed:
             return None
         return _copy_written(world, _suspend(copy._replace(permit=action.permit), suspended=suspended))
@@ -403,7 +412,7 @@ def _users(world: World, rules: Rules) -> Iterator[World]:
             yield _copy_deleted(world, copy)
         if copy.suspended and (
             not rules.has(Guard.REMOTE_ADMISSION)
-            or is_allowed_update(copy.permit, copy.permit, is_suspended=False)
+            or _is_allowed_update(copy.permit, copy.permit, is_suspended=False)
         ):
             yield _copy_written(world, _suspend(copy, suspended=False))
         if copy.number in world.pods and not copy.suspended and not copy.is_ended:
