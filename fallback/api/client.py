@@ -192,13 +192,12 @@ class Client:
         namespace: str | None = None,
         labels: str | None = None,
         continue_token: str | None = None,
-        limit: int = _PAGE,
     ) -> "Page":
         """Return one page of a kind's current objects, from the server and not from a cache.
 
         `labels` is a label selector; `continue_token` is the previous page's.
         """
-        query = {"limit": str(limit), **_given({"labelSelector": labels, "continue": continue_token})}
+        query = {"limit": str(_PAGE), **_given({"labelSelector": labels, "continue": continue_token})}
         answer = await self._send("GET", kind.collection(namespace), query=query)
         return Page(answer)
 
@@ -254,7 +253,6 @@ class Client:
         patch: "Json | list[Json]",
         *,
         subresource: str | None = None,
-        seconds: float = 30.0,
     ) -> Json:
         """Patch an object and return it: a list is a JSON patch, an object is merged (a null removes a field).
 
@@ -262,9 +260,7 @@ class Client:
         """
         path = kind.item(namespace, name, subresource)
         content_type = JSON_PATCH if isinstance(patch, list) else MERGE
-        return await self._send(
-            "PATCH", path, query=_MANAGED, body=patch, content_type=content_type, seconds=seconds
-        )
+        return await self._send("PATCH", path, query=_MANAGED, body=patch, content_type=content_type)
 
     async def delete(
         self,
