@@ -20,8 +20,8 @@ from tests.support.clusters.job_admission import (
     told,
     training,
 )
+from tests.support.expected_admission import ladder_with
 from tests.support.json_objects import obj, objects
-from tests.support.strategies.admitted_jobs import ladder_with
 
 pytestmark = pytest.mark.cluster
 

@@ -35,16 +35,9 @@ from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import SMALL, Judging, admitted_job, gang, is_judged, told, training
+from tests.support.expected_admission import facts_of, ladder_with, refusal_of, tiers_of
 from tests.support.soak import sized
-from tests.support.strategies.admitted_jobs import (
-    KnownLadder,
-    facts_of,
-    known_ladders,
-    ladder_with,
-    refusal_of,
-    tiers_of,
-    walking_jobs,
-)
+from tests.support.strategies.admitted_jobs import KnownLadder, known_ladders, walking_jobs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

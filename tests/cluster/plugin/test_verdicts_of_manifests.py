@@ -15,7 +15,7 @@ from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.plugin import TIERS, PluginCluster
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy
-from tests.support.strategies.admitted_jobs import validation_objects
+from tests.support.expected_admission import validation_objects
 
 pytestmark = pytest.mark.cluster
 

@@ -54,8 +54,8 @@ from tests.support.clusters.admission import (
     wait_until_enforced,
 )
 from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
+from tests.support.expected_admission import facts_of, ladder_with, validation_objects
 from tests.support.json_objects import obj, objects
-from tests.support.strategies.admitted_jobs import facts_of, ladder_with, validation_objects
 
 #: As a ladder that is applied by hand, without the facts of its pools.
 TIERS: Sequence[Json] = (

@@ -13,14 +13,8 @@ from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.facts import Exported, TierFacts
 from holdfast.scheduling.reachability.stored_facts import read_exported, read_pool_facts
 from holdfast.scheduling.reachability.walk import Outcome, walk_together
-from tests.support.strategies.admitted_jobs import (
-    KnownLadder,
-    facts,
-    known_ladders,
-    shapes_of,
-    tiers_of,
-    walking_jobs,
-)
+from tests.support.expected_admission import shapes_of, tiers_of
+from tests.support.strategies.admitted_jobs import KnownLadder, facts, known_ladders, walking_jobs
 
 EXPORTS = st.sampled_from(
     (None, UNKNOWN, Exported(stack="s", ladder=None), Exported(stack="s", ladder=("a100", "cpu")))
