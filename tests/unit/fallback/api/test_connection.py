@@ -21,11 +21,11 @@ async def connected(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]], seen: list[tuple[str, int]] | None = None
 ) -> AsyncGenerator[Connection]:
     """A connection to such a server; `seen` collects methods and statuses."""
-    told = [] if seen is None else seen
+    counted = [] if seen is None else seen
     async with http_server(handler) as address:
         connection = Connection(
             lambda: ApiAccess(server=address, token="secret"),
-            seen=lambda method, status, _: told.append((method, status)),
+            seen=lambda method, status, _: counted.append((method, status)),
         )
         try:
             yield connection

@@ -155,7 +155,9 @@ async def test_a_throttled_client_sends_only_lease_requests() -> None:
         await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
     began = clock()
     await only.client.page(POD)
-    assert clock() - began == pytest.approx(20, abs=0.1), "everybody waits, not only who was refused"
+    assert clock() - began == pytest.approx(20, abs=0.1), (
+        "every request waits, not only the one that was refused"
+    )
     assert only.fence.is_open, "the lease was renewed meanwhile"
     await only.end()
 

@@ -66,7 +66,7 @@ def test_any_object_can_be_observed(kind: str, job: JsonValue, pod: JsonValue, o
     history = with_pod(PodHistory(), seen.pods[0], NOW)
     found, history = KINDS[kind].observe(seen, history)
     assert found.pods_expected >= 0, "no job wants fewer than no pods"
-    assert KINDS[kind].observe(seen, history)[0] == found, "the same look shows the same"
+    assert KINDS[kind].observe(seen, history)[0] == found, "the same objects give the same observation"
     KINDS[kind].suspension(seen.job, Suspend(state=STATE, pool="cpu"), "")
     KINDS[kind].recreation(seen.job, Recreate(state=STATE, pool="cpu"), "")
 

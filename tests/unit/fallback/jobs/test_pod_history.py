@@ -27,7 +27,7 @@ def causes(history: PodHistory) -> list[Cause]:
 
 
 def observed(history: PodHistory, *pods: Json, nodes: Sequence[Json] = (), after: float = 0) -> PodHistory:
-    """The history after a look, so many seconds after NOW."""
+    """The history after an observation, so many seconds after NOW."""
     return updated_history(history, snapshot(jobset(), *pods, nodes=nodes, now=NOW + after * SECOND))
 
 
@@ -40,7 +40,7 @@ def test_an_evicted_pod_is_lost_at_the_time_of_its_condition_and_not_missed() ->
     history = with_pod(PodHistory(), EVICTED, NOW)
     history = with_pod(history, EVICTED, NOW + SECOND, is_deleted=True)
     assert causes(observed(history, after=5)) == [Cause.EVICTION], (
-        "the pod is gone before anybody looks at the job"
+        "the pod is gone before the job is reconciled"
     )
 
 
@@ -109,7 +109,9 @@ def test_a_pod_that_is_first_seen_when_its_kubelet_drops_it_is_no_loss() -> None
         "it is unknown whether it failed or was terminated, and its operator counts the restart"
     )
     twice = with_pod(PodHistory(), dropped, NOW + 9 * SECOND)
-    assert causes(observed(twice, dropped, nodes=[node("n1")], after=10)) == [], "nor does a second look know"
+    assert causes(observed(twice, dropped, nodes=[node("n1")], after=10)) == [], (
+        "nor does a second observation tell"
+    )
     failed = with_pod(PodHistory(), FAILED, NOW)
     assert causes(observed(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], (
         "its failure was observed"
@@ -151,7 +153,7 @@ def test_the_pods_of_a_removed_node_are_lost() -> None:
         "it was there, and is not any more"
     )
     assert losses_of(observed(gone, pod, after=50))[0].at == NOW + 3 * SECOND, (
-        "the time is that of the first look"
+        "the time is that of the first observation"
     )
     assert dead_pods_of(gone) == ("a",), "no kubelet will ever end it"
 

@@ -194,7 +194,7 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
     later, _ = KIND.observe(
         snapshot(cleared, ray_head(), nodes=NODES, now=NOW + timedelta(seconds=20)), history
     )
-    assert later.losses == now.losses, "it is the same loss at every look"
+    assert later.losses == now.losses, "it is the same loss at every reconciliation"
     (report,) = later.notices
     assert (report.reason, "AppFailed" in report.message, "the driver raised" in report.message) == (
         "AttemptFailed",

@@ -119,9 +119,9 @@ async def test_writes_of_one_decision_use_the_previous_response() -> None:
     )
     assert fixture.state() == STATE_NOW, "the second was made from what the first left"
     assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"
-    kept = fixture.caches.job(context.key)
-    assert kept is not None, "it is known"
-    assert obj(kept.read()["spec"])["suspend"] is True, "before any watch has shown it"
+    cached = fixture.caches.job(context.key)
+    assert cached is not None, "it is known"
+    assert obj(cached.read()["spec"])["suspend"] is True, "before any watch has shown it"
 
 
 @in_event_loop
@@ -371,7 +371,7 @@ async def test_a_reservation_is_created_tainted_and_released() -> None:
     assert not fixture.api.of(POD), "they make room"
     assert fixture.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
     await fixture.actor.execute(context, (ReleaseReservation(),))
-    assert fixture.taints("n") == ["kept"], "then for everybody"
+    assert fixture.taints("n") == ["kept"], "then for every pod"
 
 
 @in_event_loop

@@ -319,17 +319,17 @@ def test_a_handler_that_fails_for_one_object_is_called_for_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caches = Seen().caches
-    told: list[str] = []
+    called: list[str] = []
 
     def fail_for_bad(name: str) -> None:
         if name == "bad":
             raise OverflowError("date value out of range")
 
     caches.nodes.add_handler(lambda change: fail_for_bad(change.name[1]))
-    caches.nodes.add_handler(lambda change: told.append(change.name[1]))
+    caches.nodes.add_handler(lambda change: called.append(change.name[1]))
     for _ in range(2):
         for name in ("bad", "good"):
-            caches.nodes.put(node(name, ready="True" if len(told) < 2 else "False"))
-    assert told == ["bad", "good", "bad", "good"], "neither another handler nor another object is affected"
+            caches.nodes.put(node(name, ready="True" if len(called) < 2 else "False"))
+    assert called == ["bad", "good", "bad", "good"], "neither another handler nor another object is affected"
     assert caches.nodes.errors == 2, "each failure is counted"
     assert len(caplog.records) == 1, "an object that changes often is logged once"

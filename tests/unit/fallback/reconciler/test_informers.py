@@ -204,9 +204,9 @@ def test_what_the_controller_writes_itself_is_reconciled_at_once_only_if_no_oper
 
 def enqueued_by(caches: Caches, soon: list[JobKey] | None = None) -> list[JobKey]:
     """What is enqueued at once from now on; `soon` gets what is enqueued within seconds."""
-    woken: list[JobKey] = []
-    enqueue_on_change(caches, woken.append, ([] if soon is None else soon).append)
-    return woken
+    enqueued: list[JobKey] = []
+    enqueue_on_change(caches, enqueued.append, ([] if soon is None else soon).append)
+    return enqueued
 
 
 def test_objects_in_other_namespaces_are_not_cached() -> None:
@@ -220,7 +220,7 @@ def test_objects_in_other_namespaces_are_not_cached() -> None:
 
 def test_each_object_enqueues_only_its_job() -> None:
     caches, soon = caches_with_jobs(), list[JobKey]()
-    woken = enqueued_by(caches, soon)
+    enqueued = enqueued_by(caches, soon)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     caches.children[JOB].put(child_job(jobset()))
     caches.nodes.put(node("n"))
@@ -230,25 +230,25 @@ def test_each_object_enqueues_only_its_job() -> None:
     workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
     caches.workloads.put({"metadata": workload})
     caches.placeholders.put(placeholder())
-    assert woken == [TRAIN] * 5, "its pod, node, NodeClaim, Workload and placeholder; no empty node"
+    assert enqueued == [TRAIN] * 5, "its pod, node, NodeClaim, Workload and placeholder; no empty node"
     assert soon == [TRAIN], "its child, whose pods are expected in any case"
-    woken.clear()
+    enqueued.clear()
     caches.pods[OF_RAY].put(ray_worker("r"))
-    assert woken == [RAY], "the RayJob of the same name is another job"
+    assert enqueued == [RAY], "the RayJob of the same name is another job"
 
 
 def test_a_child_with_only_a_new_version_enqueues_no_job() -> None:
     caches = caches_with_jobs()
     cache = caches.children[JOB]
     cache.put(child_at("1"))
-    woken = enqueued_by(caches)
+    enqueued = enqueued_by(caches)
     cache.put(child_at("2", ready=2))
-    assert not woken, "how many of its pods are ready is read from the pods"
+    assert not enqueued, "how many of its pods are ready is read from the pods"
     assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
         "its deletion is under the version that it has"
     )
     cache.put(child_at("3", succeeded=1))
-    assert woken == [TRAIN], "a pod that completed is expected no longer"
+    assert enqueued == [TRAIN], "a pod that completed is expected no longer"
 
 
 def child_at(version: str, **status: int) -> Json:
@@ -259,37 +259,37 @@ def child_at(version: str, **status: int) -> Json:
 
 def test_a_tenants_pod_with_the_label_is_no_placeholder() -> None:
     caches = caches_with_jobs()
-    woken = enqueued_by(caches)
+    enqueued = enqueued_by(caches)
     caches.placeholders.put(placeholder("victim", namespace=NAMESPACE))
     assert list(caches.placeholders) == [], "its node would be tainted, and it would be deleted as an orphan"
-    assert woken == [], "no job is concerned"
+    assert enqueued == [], "no job is concerned"
 
 
 def test_the_node_of_a_placeholder_enqueues_its_job() -> None:
     caches = caches_with_jobs()
     caches.placeholders.put(placeholder("above"))
-    woken = enqueued_by(caches)
+    enqueued = enqueued_by(caches)
     caches.nodes.put(node("above"))
     caches.claims.put(named("claim", status={"nodeName": "above"}))
-    assert woken == [TRAIN] * 2, "the failback waits for its node and for its taint"
+    assert enqueued == [TRAIN] * 2, "the failback waits for its node and for its taint"
 
 
 def test_only_a_changed_ladder_or_pool_enqueues_its_jobs() -> None:
     caches = caches_with_jobs()
-    woken = enqueued_by(caches)
+    enqueued = enqueued_by(caches)
     caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
-    assert sorted(woken) == [TRAIN, RAY], "those of its namespace"
-    woken.clear()
+    assert sorted(enqueued) == [TRAIN, RAY], "those of its namespace"
+    enqueued.clear()
     caches.node_pools.put(named("spot-a"))
-    assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
+    assert sorted(enqueued) == [TRAIN, RAY], "one may be on a ladder that waits for it"
     caches = caches_with_jobs()
     spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
     ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
     caches.policies.put(ladder)
-    woken = enqueued_by(caches)
+    enqueued = enqueued_by(caches)
     caches.policies.put({**ladder, "status": {"jobs": 7}})
-    assert not woken, (
-        "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
+    assert not enqueued, (
+        "it is our own summary: with a thousand jobs, a thousand reconciliations each time it is written"
     )
     caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "2h"}})
-    assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
+    assert sorted(enqueued) == [TRAIN, RAY], "another ladder may move any of them"

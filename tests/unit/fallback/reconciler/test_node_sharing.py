@@ -66,11 +66,11 @@ CHANGES: Final[Sequence[Change]] = (put_pod, put_pod, put_pod, put_placeholder, 
 def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
     changes: Sequence[tuple[Change, str, str, int]],
 ) -> None:
-    caches, told = training_caches(), list[str]()
-    sharing = NodeSharing(caches, lambda on, _: told.append(on))
+    caches, changed_nodes = training_caches(), list[str]()
+    sharing = NodeSharing(caches, lambda on, _: changed_nodes.append(on))
     parts = {on: [sharing.part(on, key) for key in KEYS] for on in NODES}
     for change, job, node_name, number in changes:
-        told.clear()
+        changed_nodes.clear()
         change(caches, job, node_name, number)
         for on, before in parts.items():
             current = NodeSharing(caches, lambda _on, _jobs: None)
@@ -78,7 +78,7 @@ def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
             assert now == [current.part(on, key) for key in KEYS], (
                 f"{on} after {change.__name__} {number} of {job}"
             )
-            assert now == before or on in told, "the time until now counts by the parts of before"
+            assert now == before or on in changed_nodes, "the time until now counts by the parts of before"
             parts[on] = now
     assert len(sharing) <= len(NODES), "no other node was asked for"
 

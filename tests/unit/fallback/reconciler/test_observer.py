@@ -88,10 +88,10 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
 
     assert node_time() == timedelta(0), "the boot of the machine is outside of the ledger"
     clock[0] += timedelta(hours=1)
-    woken, soon = list[JobKey](), list[JobKey]()
-    enqueue_on_change(caches, woken.append, soon.append)
+    enqueued, soon = list[JobKey](), list[JobKey]()
+    enqueue_on_change(caches, enqueued.append, soon.append)
     caches.pods[OF_RAY].put(ray_worker("r", node="n"))
-    assert (woken, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
+    assert (enqueued, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
     soon.clear()
     caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Running"))
     assert soon == [], "its neighbor runs, which changes nothing for it"
@@ -197,7 +197,7 @@ def test_a_pool_is_missing_since_it_was_seen_last_or_since_the_process_began() -
     missing.marked({"spot": PoolStatus()}, NOW)
     later = NOW + timedelta(seconds=5)
     assert missing.marked(gone, NOW)["spot"].missing_since == NOW, "it existed a moment ago"
-    assert missing.marked(gone, later)["spot"].missing_since == NOW, "each look keeps the first time"
+    assert missing.marked(gone, later)["spot"].missing_since == NOW, "each observation keeps the first time"
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
@@ -264,11 +264,11 @@ YOUNGER = replace(HALF, uid="b", created=NOW)
 
 
 def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
-    woken: list[JobKey] = []
-    gangs = GangContention(woken.append)
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
     assert gangs.update(B, YOUNGER) is None, "no other gang waits"
     assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
-    assert woken == [B], "which must look again: it has a rival now"
+    assert enqueued == [B], "which is reconciled again: another gang contends with it"
     gangs = GangContention(lambda _: None)
     gangs.update(A, HALF)
     gangs.update(B, YOUNGER)
@@ -280,18 +280,18 @@ def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
 
 
 def test_only_the_youngest_gang_is_enqueued() -> None:
-    woken: list[JobKey] = []
-    gangs = GangContention(woken.append)
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
     gangs.update(B, YOUNGER)
     gangs.update(A, HALF)
-    woken.clear()
+    enqueued.clear()
     for number in range(1000):
         gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
-    assert not woken, (
-        "the others' turn comes when the youngest is gone, and a million looks would be made for nothing"
+    assert not enqueued, (
+        "the others' turn comes when the youngest is gone, and a million reconciliations would be for nothing"
     )
     gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert woken == [A], "the youngest of those that are left"
+    assert enqueued == [A], "the youngest of those that are left"
 
 
 def test_the_last_yield_is_recorded_per_pool() -> None:
@@ -308,8 +308,8 @@ def test_the_last_yield_is_recorded_per_pool() -> None:
 
 
 def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
-    woken: list[JobKey] = []
-    gangs = GangContention(woken.append)
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
     gangs.update(A, replace(HALF, pool="other"))
     gangs.update(B, replace(HALF, pods_placed=4))
     gangs.update(C, replace(HALF, pods_placed=0))
@@ -323,4 +323,4 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
     ):
         gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
     assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
-    assert not woken, "and none is woken"
+    assert not enqueued, "and none is enqueued"

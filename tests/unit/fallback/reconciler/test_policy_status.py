@@ -230,7 +230,7 @@ def test_the_job_index_reports_changes_of_positions() -> None:
     state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=NOW)
     job_index.set(key, state)
     job_index.set(key, state)
-    assert changed == ["vision"], "the second look found it where it was"
+    assert changed == ["vision"], "the second reconciliation found it where it was"
     assert list(job_index.counts()) == [(("vision", "spot", "Waiting"), 1)], "for the metrics"
     job_index.set(key, replace(state, pace=Pace(is_late=True)))
     assert list(job_index.late()) == [(("vision", "spot"), 1)], "it will miss its deadline"

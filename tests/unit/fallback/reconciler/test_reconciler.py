@@ -222,7 +222,7 @@ def test_a_standing_event_is_recorded_when_new_changed_or_back() -> None:
     recorded = RecordedEvents()
     for reports in ([STANDING], [STANDING], [replace(STANDING, message="1 pod")], [], [STANDING]):
         recorded.reporter.record(KEY, "u", reports)
-    assert recorded.event == ["2 pods", "1 pod", "2 pods"], "not with every look"
+    assert recorded.event == ["2 pods", "1 pod", "2 pods"], "not with every reconciliation"
     recorded = RecordedEvents()
     recorded.reporter.record(KEY, "u", [ONCE, ONCE])
     assert recorded.event == ["it moved", "it moved"], "each is something that was done"
@@ -250,7 +250,7 @@ def test_waits_and_moves_are_measured() -> None:
     assert recorded.number(f"holdfast_fallback_capacity_wait_seconds_sum{where}") == 30, "the wait for nodes"
     assert recorded.number(f"holdfast_fallback_move_seconds_sum{where}") == 40, "the whole of the move"
     recorded.reporter.count(KEY, running, running, SEEN)
-    assert recorded.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a look is no move"
+    assert recorded.number(f"holdfast_fallback_move_seconds_count{where}") == 1, "a reconciliation is no move"
 
 
 def test_the_outage_that_causes_a_move_counts_for_the_pool_where_it_happened() -> None:

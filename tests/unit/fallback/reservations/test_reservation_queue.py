@@ -61,7 +61,7 @@ def test_two_gangs_of_four_with_six_free_nodes_return_one_after_the_other() -> N
 def test_a_job_does_not_start_a_reservation_beside_an_older_one() -> None:
     waits = decide(LOW, observed(pool="on-demand", pools=behind(OLDER)), UP)
     assert reasons(waits) == [], "it is not its turn"
-    assert waits.requeue_at is not None, "it looks again"
+    assert waits.requeue_at is not None, "it is requeued"
     assert T0 + MINUTE <= waits.requeue_at <= T0 + 2 * MINUTE, "soon, and not all jobs at once"
     starts = decide(LOW, observed(pool="on-demand", pools=behind(YOUNGER)), UP)
     assert "FailbackStarted" in reasons(starts), "the older job has the better claim"

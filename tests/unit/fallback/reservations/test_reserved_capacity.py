@@ -70,7 +70,7 @@ def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
 def test_a_taint_without_placeholders_is_a_reservation() -> None:
     held = capacity([], node("n1", HELD))
     assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
-        "it keeps everybody off"
+        "it keeps every other pod off"
     )
 
 

@@ -92,8 +92,8 @@ def test_losses_before_this_tier_visit_do_not_count() -> None:
     assert count_losses(running(), lost, policy()).evictions == 0, (
         "an old gang's pod may be reported after the move"
     )
-    stay = running(losses_counted_until=T0)
-    assert count_losses(stay, observed(losses=(loss(T0),)), policy()).evictions == 0, (
+    visit = running(losses_counted_until=T0)
+    assert count_losses(visit, observed(losses=(loss(T0),)), policy()).evictions == 0, (
         "it was counted then, or suspended away"
     )
 
@@ -180,7 +180,9 @@ def test_a_failure_amid_an_eviction_is_part_of_it_and_a_later_one_is_not() -> No
     failed = (*evicted, loss(T0 + WINDOW + 10 * SECOND, Cause.APPLICATION, pod="p2"))
     for now in (T0 + WINDOW + 10 * SECOND, T0 + 2 * WINDOW):
         state = count_losses(state, observed(losses=failed, now=now), EVICTIONS)
-    assert (state.evictions, state.application_failures) == (1, 1), "its pods are shown again at every look"
+    assert (state.evictions, state.application_failures) == (1, 1), (
+        "its pods are shown again at every reconciliation"
+    )
     failed = loss(T0, Cause.APPLICATION, pod_created_at=T0 - HOUR)
     evicted = loss(T0 + 2 * MINUTE, pod="p1", pod_created_at=T0 + MINUTE)
     state = count_losses(running(), observed(losses=(failed, evicted), now=T0 + 2 * MINUTE), EVICTIONS)
@@ -235,18 +237,18 @@ def test_an_unexplained_restart_is_no_failure_of_the_program_and_is_replaced_by_
 
 
 @given(st.lists(st.integers(0, 3600), min_size=1, max_size=12), st.lists(st.integers(0, 3600), max_size=6))
-def test_each_wave_is_counted_once_whenever_it_is_observed(lost: list[int], looks: list[int]) -> None:
+def test_each_wave_is_counted_once_whenever_it_is_observed(lost: list[int], observed_at: list[int]) -> None:
     losses = [loss(T0 + timedelta(seconds=at), pod=str(number)) for number, at in enumerate(sorted(lost))]
     waves, first = 0, None
     for each in losses:
         if first is None or each.at > first + WINDOW:
             waves, first = waves + 1, each.at
     state = running(since=T0)
-    for at in [*sorted(looks), 3600]:
+    for at in [*sorted(observed_at), 3600]:
         now = T0 + timedelta(seconds=at)
         shown = tuple(each for each in losses if each.at <= now)
         state = count_losses(state, observed(losses=shown, now=now), policy())
-    assert state.evictions == waves, "the count must not depend on when the controller looks"
+    assert state.evictions == waves, "the count must not depend on when the job is reconciled"
 
 
 def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_second() -> None:

@@ -103,7 +103,7 @@ def test_a_job_that_stays_suspended_waits_until_its_child_jobs_are_recreated(mov
     decision = decide(moving, recreating, west)
     assert not decision.actions, "no later step deletes a child Job of the old template"
     decision = decide(moving, replace(recreating, is_suspension_complete=True, outdated_children=1), west)
-    assert kinds(decision) == [DeleteChildren], "they are recreated, and looked at again"
+    assert kinds(decision) == [DeleteChildren], "they are recreated, and observed again"
 
 
 def test_each_suspension_records_what_the_operator_has_reported() -> None:
@@ -290,7 +290,7 @@ def test_a_failback_resumes_with_a_toleration_and_deletes_the_placeholders() -> 
     decision = decide(up, observed_suspended(pool="a-spot", reservation=reserved()), policy())
     assert kinds(decision) == [Resume, DeletePlaceholders], "room is made once the job is there to take it"
     assert only(decision, Resume).tolerate_reservation, "its pods alone may have these nodes"
-    assert only(decision, Resume).state.entered_by_failback, "and the stay counts as a return"
+    assert only(decision, Resume).state.entered_by_failback, "and the tier visit counts as a failback"
 
 
 LOST = observed(outcome=JobOutcome.FAILED, failure_cause=Cause.EVICTION, can_be_recreated=True)

@@ -21,7 +21,7 @@ def test_a_state_that_is_written_is_read_again(state: JobState) -> None:
 
 @given(st.text() | any_json("uid", "phase").map(json.dumps))
 def test_any_annotation_can_be_read(text: str) -> None:
-    assert isinstance(read_state(text), JobState | UnreadableState), "anybody may edit an annotation"
+    assert isinstance(read_state(text), JobState | UnreadableState), "any user may edit an annotation"
 
 
 def test_a_missing_annotation_is_no_state_and_a_deeply_nested_one_unreadable() -> None:
