@@ -242,22 +242,16 @@ class JobSetKind:
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, if there is one, and the JobSet is suspended."""
-        spec: Json = {"suspend": True}
-        if action.pool:
-            tolerates = action.tolerate_reservation
-            spec = {**spec, **templates_with_pool(job, action.pool, tolerate_reservation=tolerates)}
-        return patches.spec_patch(job, state, spec)
+        tolerates = action.tolerate_reservation
+        templates = (
+            templates_with_pool(job, action.pool, tolerate_reservation=tolerates) if action.pool else {}
+        )
+        return patches.spec_patch(job, state, {"suspend": True, **templates})
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is resumed."""
-        return patches.spec_patch(
-            job,
-            state,
-            {
-                "suspend": False,
-                **templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
-            },
-        )
+        templates = templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation)
+        return patches.spec_patch(job, state, {"suspend": False, **templates})
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
         """Return the suspended Jobs that must not be resumed: those of another template, or that are going to fail.

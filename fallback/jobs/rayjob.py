@@ -267,22 +267,18 @@ class RayJobKind:
 
         A running cluster ignores changes of its RayJob's template; the next cluster uses it.
         """
-        spec: Json = {"suspend": True}
-        if action.pool:
-            tolerates = action.tolerate_reservation
-            spec = {**spec, **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=tolerates)}
-        return patches.spec_patch(job, state, spec)
+        tolerates = action.tolerate_reservation
+        templates = (
+            _cluster_spec_with_pool(job, action.pool, tolerate_reservation=tolerates) if action.pool else {}
+        )
+        return patches.spec_patch(job, state, {"suspend": True, **templates})
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
-        return patches.spec_patch(
-            job,
-            state,
-            {
-                "suspend": False,
-                **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
-            },
+        templates = _cluster_spec_with_pool(
+            job, action.pool, tolerate_reservation=action.tolerate_reservation
         )
+        return patches.spec_patch(job, state, {"suspend": False, **templates})
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
         """Return none: KubeRay deletes a suspended RayJob's cluster and submitter itself."""
