@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SCHEMES: Final = {"AWS": "s3://", "Google Cloud": "gs://", "Azure": "abfss://"}
 
 #: What is left for jobs that cannot use the store of their home.
-OTHER_STORE: Final = (
-    "leave checkpoints out, and give the program the address of a store that both clusters reach."
+USE_OTHER_STORE: Final = (
+    "Leave checkpoints out, and give the program the address of a store that both clusters reach."
 )
 
 
@@ -39,7 +39,6 @@ class Home:
     """The stack whose store an entry of `acceptsFrom` names, and the path of the field that names it."""
 
     stack: str
-    cluster: str
     field: str
     reference: pulumi.StackReference
 
@@ -72,7 +71,6 @@ def home_checkpoints(accepted: Sequence[AcceptedClusterSection], cloud: str) -> 
             continue
         home = Home(
             stack=entry.checkpoints,
-            cluster=entry.name,
             field=f"{ACCEPTS_FROM}[{index}].checkpoints",
             reference=pulumi.StackReference(naming.home_checkpoints(entry.name), entry.checkpoints),
         )
@@ -92,7 +90,7 @@ def address_at_home(uris: JsonValue, *, home: Home, namespace: str, cloud: str) 
     raise home.refusal(
         f"which exports {exported} for the namespace {namespace}",
         allowed=f"a stack on {cloud} with this namespace: jobs here use addresses that start with {SCHEMES[cloud]}",
-        fix=f"Update that stack, or write another one; or {OTHER_STORE}",
+        fix=f"Update that stack, or write another one; or {USE_OTHER_STORE[0].lower()}{USE_OTHER_STORE[1:]}",
     )
 
 

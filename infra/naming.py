@@ -95,9 +95,13 @@ def home_checkpoints(cluster: str) -> str:
     return f"checkpoints-of-{cluster}"
 
 
-def home_endpoint(cluster: str) -> str:
-    """The name, in the state and in Azure, of the private endpoint of the account in which jobs of another cluster keep their checkpoints."""
-    return _unique_label(home_checkpoints(cluster), _MAX_AZURE_NAME)
+def home_endpoint(stack: str) -> str:
+    """The name, in the state and in Azure, of the private endpoint of another stack's storage account.
+
+    By the stack: Azure has no second endpoint of one name, which would replace this one where several clusters keep their
+    checkpoints in the account, or one cluster keeps them in another.
+    """
+    return _unique_label(f"checkpoints-of-{stack}", _MAX_AZURE_NAME)
 
 
 def namespace_roles(namespace: str) -> str:

@@ -151,7 +151,7 @@ def compose(platform: AwsPlatform, stack: str, caller: Caller) -> None:
         opts=services.after(),
     )
     summaries = pool_summaries(platform)
-    stores = stores_of(platform, checkpoints)
+    stores = stores_of(platform, account.id, checkpoints)
     identities = make_namespaces(
         platform,
         cluster_name=name,

@@ -20,7 +20,7 @@ from holdfast.components.checkpoints.private_endpoint import (
 )
 from holdfast.components.ordering import tied_to
 from holdfast.infra import naming
-from holdfast.infra.home_checkpoints import OTHER_STORE, home_checkpoints
+from holdfast.infra.home_checkpoints import USE_OTHER_STORE, home_checkpoints
 from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
 from holdfast.scheduling.json import mapping
 
@@ -84,7 +84,7 @@ def stores_of(
         account_id = _account_id(found, subscription.tenant_id)
         if zone_id is not None and found.home.stack not in endpoints:
             endpoints[found.home.stack] = BlobPrivateEndpoint(
-                naming.home_endpoint(found.home.cluster),
+                naming.home_endpoint(found.home.stack),
                 BlobPrivateEndpointArgs(
                     location=platform.location,
                     resource_group=resource_group,
@@ -130,7 +130,7 @@ def account_at_home(home: Home, uri: str, account: JsonValue, *, tenant: str) ->
         raise home.refusal(
             f"with an account in the tenant {its_tenant}",
             allowed=f"a stack in the tenant {tenant}: no identity of one tenant gets rights in another",
-            fix=f"{OTHER_STORE[0].upper()}{OTHER_STORE[1:]}",
+            fix=USE_OTHER_STORE,
         )
     if f"@{account_id.rpartition('/')[2]}." not in uri:
         raise home.refusal(

@@ -5,13 +5,14 @@ from typing import Final, cast
 import pulumi
 import pytest
 
+from holdfast.infra import naming
+from holdfast.infra.aws.stores import require_account
 from holdfast.infra.azure.stores import account_at_home
 from holdfast.infra.home_checkpoints import Home, address_at_home, bucket_in
 from holdfast.scheduling.json import Json, JsonValue
 
 HOME: Final = Home(
     stack="acme/holdfast/home",
-    cluster="home",
     field="holdfast:platform.acceptsFrom[0].checkpoints",
     reference=cast("pulumi.StackReference", None),
 )
@@ -73,3 +74,37 @@ def test_an_account_that_identities_here_cannot_use_is_refused(
 ) -> None:
     with pytest.raises(pulumi.RunError, match=message):
         account_at_home(HOME, uri, account, tenant="ours")
+
+
+ROLE: Final = "arn:aws:iam::123456789012:role/of-jobs-at-home"
+
+
+def test_a_bucket_of_the_same_account_is_accepted() -> None:
+    require_account(HOME, ROLE, "123456789012")
+
+
+@pytest.mark.parametrize(
+    ("role", "message"),
+    [
+        (ROLE, "a bucket in the account 123456789012"),
+        (None, "the identity null"),
+        ("role", 'identity "role"'),
+    ],
+)
+def test_a_bucket_that_roles_of_this_account_cannot_use_is_refused(role: JsonValue, message: str) -> None:
+    with pytest.raises(
+        pulumi.RunError, match=f"{message}.* in the account 210987654321.* Leave checkpoints out"
+    ):
+        require_account(HOME, role, "210987654321")
+
+
+def test_the_stores_of_two_stacks_have_endpoints_of_different_names() -> None:
+    stacks = (
+        "acme/holdfast/home",
+        "acme/holdfast-home/home",
+        "acme-holdfast/home/home",
+        f"acme/holdfast/{'a' * 90}",
+    )
+    names = {naming.home_endpoint(stack) for stack in stacks}
+    assert len(names) == len(stacks), "Azure would replace the one with the other"
+    assert all(len(name) <= 64 for name in names), "Azure's limit"

@@ -392,7 +392,10 @@ def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
     monkeypatch.setattr(pulumi, "export", export)
     key = "arn:aws:kms:us-east-1:123456789012:key/of-home"
     uris, keys = {"vision": "s3://bucket-of-home/vision"}, {"vision": key}
-    home = OtherStack({"checkpoints": "another", "checkpointUris": uris, CHECKPOINT_KEYS: keys})
+    roles = {"vision": "arn:aws:iam::123456789012:role/of-jobs-at-home"}
+    home = OtherStack(
+        {"checkpoints": "another", "checkpointUris": uris, "identities": roles, CHECKPOINT_KEYS: keys}
+    )
     monkeypatch.setattr(pulumi, "StackReference", home)
     accepted = {
         "name": "us-east-1",

@@ -12,6 +12,7 @@ from holdfast.components.iam.azure import (
     NETWORK_CONTRIBUTOR,
     STORAGE_BLOB_DATA_CONTRIBUTOR,
 )
+from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
 from holdfast.scheduling.json import Json, JsonValue
@@ -298,8 +299,11 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
     monkeypatch.setattr(pulumi, "StackReference", home)
 
     def change(document: Document) -> None:
-        accepted: Document = {**HOMES[0], "checkpoints": "acme/holdfast/home", "namespaces": [*namespaces]}
-        document.update(acceptsFrom=[accepted])
+        accepted: list[JsonValue] = [
+            {**entry, "checkpoints": "acme/holdfast/home", "namespaces": [namespace]}
+            for entry, namespace in zip(HOMES, namespaces, strict=False)
+        ]
+        document.update(acceptsFrom=accepted)
         if own is not None:
             section(document, "checkpoints").update(privateEndpoint=own)
 
@@ -321,12 +325,13 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
     assert text(grants["vision"], "roleDefinitionId") == role, (
         "what home's own jobs have, as Azure returns it for a scope in another subscription"
     )
-    endpoint = recording.one(":PrivateEndpoint", "checkpoints-of-us-east-1-endpoint")
+    endpoint_name = naming.home_endpoint("acme/holdfast/home")
+    endpoint = recording.one(":PrivateEndpoint", f"{endpoint_name}-endpoint")
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
     assert text(connection, "privateLinkServiceId") == ACCOUNT, (
-        "home's network rules refuse every other way, and one endpoint serves all namespaces"
+        "home's network rules refuse every other way, and one endpoint serves all clusters that keep checkpoints there"
     )
-    assert "checkpoints-of-us-east-1-names" in recording.everything_before(address), (
+    assert f"{endpoint_name}-names" in recording.everything_before(address), (
         "no job starts before the name leads there"
     )
     assert [text(one, "privateZoneName") for one in recording.of(":PrivateZone")] == zones, (
