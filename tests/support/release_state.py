@@ -16,7 +16,6 @@ from typing import Final, cast
 import grpc
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.infra.release.build import project_version
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
@@ -27,14 +26,12 @@ from holdfast.simulator.kubernetes_provider.instances import replacing
 from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import to_struct
-from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "tests" / "fixtures" / "release_state.json.xz"
 
-#: Each composes a stack of this checkout once.
-_CLOUDS: Final = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _PROVIDER: Final = "pulumi:providers:"
@@ -67,9 +64,6 @@ def stack_texts() -> Mapping[str, str]:
 
 def registered(stack: str, text: str) -> Mapping[str, Json]:
     """What today's program registers for a stack with this file, by URN. Raises ConfigError for a file that it refuses."""
-    cloud = stack.partition("-")[0]
-    if cloud in _CLOUDS and text == stack_texts().get(stack):
-        return _kept(_CLOUDS[cloud].stack(stack))
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -81,7 +75,7 @@ def registered(stack: str, text: str) -> Mapping[str, Json]:
     elif platform.cloud == "gcp":
         recording = gcp_stacks.composed(platform, name=stack)
     else:
-        recording = record(lambda: compose(platform, stack))
+        recording = local_stacks.composed(platform, name=stack)
     return _kept(recording)
 
 

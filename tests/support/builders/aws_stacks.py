@@ -12,7 +12,8 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of
 from tests.support.fakes.aws_account import ROLES, answers
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.other_stack import OtherStack
+from tests.support.fakes.pulumi_engine import Answer, Recording, record, recorded_once
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
@@ -81,16 +82,16 @@ def composed(
     name: str = "aws-test",
     preview: bool = False,
     caller: Caller | None = None,
-    answer: Callable[[str, Json], Json] = answers,
+    answer: Answer = answers,
+    other: OtherStack | None = None,
 ) -> Recording:
-    """A stack of this name, composed; `answer` is what the account says."""
-    return record(lambda: compose(platform, name, caller or Caller()), preview=preview, answer=answer)
-
-
-@cache
-def plain() -> Recording:
-    """The stack with no optional part, composed."""
-    return composed(aws_platform())
+    """A stack of this name, composed; `answer` is what the account says, `other` the stack that it refers to."""
+    return recorded_once(
+        (repr(platform), name, preview, caller, answer, other),
+        lambda: record(
+            lambda: compose(platform, name, caller or Caller()), preview=preview, answer=answer, other=other
+        ),
+    )
 
 
 def without_spot_role(token: str, arguments: Json) -> Json:

@@ -22,7 +22,8 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.doc_pages import ROOT
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.other_stack import OtherStack
+from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
@@ -74,6 +75,15 @@ def stack(name: str, *, preview: bool = False) -> Recording:
     return composed(PLATFORMS[name](), name=name, preview=preview)
 
 
-def composed(platform: AzurePlatform, *, name: str = "azure-test", preview: bool = False) -> Recording:
-    """A stack of this name, composed."""
-    return record(lambda: compose(platform, name), preview=preview, answer=answers)
+def composed(
+    platform: AzurePlatform,
+    *,
+    name: str = "azure-test",
+    preview: bool = False,
+    other: OtherStack | None = None,
+) -> Recording:
+    """A stack of this name, composed; `other` is the stack that it refers to."""
+    return recorded_once(
+        (repr(platform), name, preview, other),
+        lambda: record(lambda: compose(platform, name), preview=preview, answer=answers, other=other),
+    )

@@ -10,7 +10,8 @@ from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.builders.configurations import GCP_KEY, HOMES, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.other_stack import OtherStack
+from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
@@ -65,6 +66,11 @@ def stack(name: str, *, preview: bool = False) -> Recording:
     return composed(PLATFORMS[name](), name=name, preview=preview)
 
 
-def composed(platform: GcpPlatform, *, name: str = "gcp-test", preview: bool = False) -> Recording:
-    """A stack of this name, composed."""
-    return record(lambda: compose(platform, name), preview=preview, answer=answers)
+def composed(
+    platform: GcpPlatform, *, name: str = "gcp-test", preview: bool = False, other: OtherStack | None = None
+) -> Recording:
+    """A stack of this name, composed; `other` is the stack that it refers to."""
+    return recorded_once(
+        (repr(platform), name, preview, other),
+        lambda: record(lambda: compose(platform, name), preview=preview, answer=answers, other=other),
+    )

@@ -6,9 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
-from holdfast.infra.local.config.stack import LocalPlatform
-from holdfast.infra.local.stack import compose
-from holdfast.infra.program import load_platform
 from holdfast.policies.faults import Asked
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
@@ -18,18 +15,9 @@ from holdfast.policies.rule import Finding, Level, Rule
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
 from holdfast.policies.server import evaluate
 from holdfast.scheduling.labels import POOL, TRAINING
-from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.stack_resources import resource
-from tests.support.doc_pages import ROOT
-from tests.support.fakes.pulumi_engine import Recording, record
-
-
-@cache
-def local_stack(name: str) -> Recording:
-    """The local stack with this name."""
-    platform = cast("LocalPlatform", load_platform(ROOT / f"stacks/Pulumi.{name}.yaml"))
-    return record(lambda: compose(platform, name))
-
+from tests.support.fakes.pulumi_engine import Recording
 
 VERDICTS: Final = VERDICTS_RULE.name
 
@@ -37,7 +25,7 @@ Props = dict[str, "Value"]
 Program = list[StackResource]
 
 _STACKS: Final[Mapping[str, Callable[[str], Recording]]] = {
-    "local": local_stack,
+    "local": local_stacks.stack,
     "aws-dev": aws_stacks.stack,
     "aws-prod": aws_stacks.stack,
     "azure-dev": azure_stacks.stack,

@@ -3,26 +3,22 @@
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
 import yaml
 
-from holdfast.infra.local.config.stack import LocalPlatform
-from holdfast.infra.local.stack import compose
-from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.stacks.stack import api_server_profile
-from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, is_judged
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.json_objects import obj, objects
 
 #: Of every such stack.
@@ -37,15 +33,9 @@ _KINDS: Final = (
 )
 
 
-@cache
-def _local() -> Recording:
-    platform = cast("LocalPlatform", load_platform(CHECKOUT / "stacks" / "Pulumi.local.yaml"))
-    return record(lambda: compose(platform, "local"))
-
-
 #: Each cloud with the stack of it that has every kind of pool.
 STACKS: Final[Mapping[str, Callable[[], Recording]]] = {
-    "local": _local,
+    "local": lambda: local_stacks.stack("local"),
     "aws": lambda: aws_stacks.stack("aws-prod"),
     "azure": lambda: azure_stacks.stack("azure-prod"),
     "gcp": lambda: gcp_stacks.stack("gcp-prod"),

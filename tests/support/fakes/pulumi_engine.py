@@ -6,11 +6,10 @@ absent.
 
 import asyncio
 import gc
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 from unittest.mock import patch
 
 import pulumi
@@ -18,40 +17,43 @@ from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import resource as pulumi_resource
 from pulumi.runtime import rpc, settings
 from pulumi.runtime.proto import alias_pb2, resource_pb2, source_pb2
+from pulumi.runtime.sync_await import _sync_await as _sync_await_of_sdk  # pyright: ignore[reportPrivateUsage] - public nowhere
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue
 from tests.support.fakes.cloud_outputs import azure_inputs_shown, azure_outputs, eks_outputs, gke_outputs
+from tests.support.fakes.other_stack import OtherStack
 
 PROJECT = "holdfast"
 _STACK_TYPE = "pulumi:pulumi:Stack"
 
-
-class ListeningMonitor(pulumi_mocks.MockMonitor):
-    """Passes lookups and registrations on, in the thread in which they are made."""
-
-    def Invoke(  # noqa: N802 - the name of the call
-        self, request: resource_pb2.ResourceInvokeRequest
-    ) -> resource_pb2.ResourceInvokeResponse:
-        with loop_of_this_thread():
-            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-
-    def RegisterResource(  # noqa: N802 - the name of the call
-        self, request: resource_pb2.RegisterResourceRequest
-    ) -> resource_pb2.RegisterResourceResponse:
-        with loop_of_this_thread():
-            return super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+T = TypeVar("T")
 
 
-@contextmanager
-def loop_of_this_thread() -> Generator[None]:
-    """The mocks open an event loop in each thread and leave it open."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
+class _OneThreadLoop(asyncio.SelectorEventLoop):
+    """Calls the mocks at once. In threads, as the SDK calls an engine, each call takes an event loop and two switches."""
+
+    def run_in_executor(  # pyright: ignore[reportIncompatibleMethodOverride] - the SDK needs no cancellation
+        self, executor: None, func: Callable[..., T], *args: object
+    ) -> asyncio.Future[T]:
+        """Return what the function has returned or raised."""
+        assert executor is None, "the SDK names no executor"
+        result: asyncio.Future[T] = self.create_future()
+        try:
+            result.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - the program gets it, whatever it is
+            result.set_exception(error)
+        return result
+
+
+def _sync_await(awaitable: Coroutine[object, None, T]) -> T:
+    """Run the serialization of known values, which waits for nothing; the SDK would run other tasks meanwhile."""
+    if awaitable.__name__ != rpc.serialize_properties.__name__:
+        return _sync_await_of_sdk(awaitable)
     try:
-        yield
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
+        awaitable.send(None)
+    except StopIteration as done:
+        return cast("T", done.value)
+    raise AssertionError("mocks return values that are not known yet")
 
 
 def run_mocked(
@@ -82,6 +84,7 @@ def run_mocked(
             patch.object(pulumi_resource, "_get_stack_trace", source_pb2.StackTrace),
             # URNs of aliases are for engines that take no alias specifications; Azure's SDK has ten for each resource.
             patch.object(pulumi.resource, "collapse_alias_to_urn", _no_urn),
+            patch.object(pulumi_mocks, "_sync_await", _sync_await),
         ):
             drained()
     finally:
@@ -94,7 +97,7 @@ def _no_urn(*_alias_and_defaults: object) -> None:
 
 @cache
 def _main_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
+    return _OneThreadLoop()
 
 
 class _Answering(pulumi_mocks.Mocks):
@@ -114,7 +117,7 @@ class _Answering(pulumi_mocks.Mocks):
 def asked_of(answer: Callable[[str, Json], Json], ask: Callable[[], object], *, stack: str) -> None:
     """Run lookups against a cloud that answers them; a PermissionError is a denial."""
     mocks = _Answering(answer)
-    run_mocked(ask, mocks, ListeningMonitor(mocks), stack=stack)
+    run_mocked(ask, mocks, pulumi_mocks.MockMonitor(mocks), stack=stack)
 
 
 STACK = "local"
@@ -154,9 +157,11 @@ class Recorded:
 
 @dataclass(kw_only=True)
 class Recording:
-    """All registrations of a program, in order."""
+    """All registrations of a program, in order; its outputs, and what it has logged for users."""
 
     resources: list[Recorded] = field(default_factory=list[Recorded])
+    outputs: dict[str, JsonValue] = field(default_factory=dict[str, "JsonValue"])
+    logged: list[str] = field(default_factory=list[str])
 
     def of(self, type_suffix: str) -> list[Recorded]:
         """The resources whose type has this suffix: `:Node`, `LocalCluster`."""
@@ -230,7 +235,7 @@ def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, obje
     return {**eks_outputs(kind, inputs), **gke_outputs(kind, inputs), **azure_outputs(kind, name, inputs)}
 
 
-class _RecordingMonitor(ListeningMonitor):
+class _RecordingMonitor(pulumi_mocks.MockMonitor):
     """Records each request with its options, most of which mocks do not receive."""
 
     def __init__(self, mocks: pulumi_mocks.Mocks, recording: Recording) -> None:
@@ -307,14 +312,43 @@ def _nothing(_token: str, _arguments: Json) -> Json:
     return {}
 
 
-def record(build: Callable[[], object], *, preview: bool = False, answer: Answer = _nothing) -> Recording:
+def record(
+    build: Callable[[], object],
+    *,
+    preview: bool = False,
+    answer: Answer = _nothing,
+    other: OtherStack | None = None,
+) -> Recording:
     """Run a program and return what it registers.
 
     In a `preview` the IDs of resources are unknown, as before the first `up`. `answer` returns the results of
-    lookups. Exceptions of the program are raised.
+    lookups. `other` is the stack to which each StackReference leads. Exceptions of the program are raised.
     """
     recording = Recording()
+
+    def export(name: str, value: object) -> None:
+        pulumi.Output.from_input(value).apply(
+            lambda known: recording.outputs.__setitem__(name, cast("JsonValue", known))
+        )
+
     mocks = _Echo(answer, preview=preview)
     monitor = _RecordingMonitor(mocks, recording)
-    run_mocked(build, mocks, monitor, stack=STACK, preview=preview)
+    with (
+        # What an engine would print.
+        patch.object(pulumi.log, "warn", recording.logged.append),
+        patch.object(pulumi.log, "info", recording.logged.append),
+        patch.object(pulumi, "export", export),
+        patch.object(pulumi, "StackReference", other or pulumi.StackReference),
+    ):
+        run_mocked(build, mocks, monitor, stack=STACK, preview=preview)
     return recording
+
+
+_RECORDINGS: dict[tuple[Hashable, ...], Recording] = {}
+
+
+def recorded_once(configuration: tuple[Hashable, ...], run: Callable[[], Recording]) -> Recording:
+    """The recording of a program with this configuration, which runs once for all tests of a process; do not change it."""
+    if configuration not in _RECORDINGS:
+        _RECORDINGS[configuration] = run()
+    return _RECORDINGS[configuration]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.configurations import new_cluster
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import value
@@ -14,9 +14,11 @@ GKE_SYSTEM, AKS_DEPLOYER = "cluster-system-nodes", "cluster-deployer-role-assign
 EKS_ACCESS = (":AccessPolicyAssociation", ":Addon", ":NodeGroup", ":SecurityGroupIngressRule", ":Cluster")
 GKE_NODE_ROLES = frozenset({"cluster-node-logs-and-metrics", "cluster-node-images"})
 
-MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
-every_stack = pytest.mark.parametrize(
-    ("cloud", "name"), [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
+MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks, "local": local_stacks}
+STACKS = [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
+every_stack = pytest.mark.parametrize(("cloud", "name"), STACKS)
+every_cloud_stack = pytest.mark.parametrize(
+    ("cloud", "name"), [(cloud, name) for cloud, name in STACKS if cloud != "local"]
 )
 every_aws_stack = pytest.mark.parametrize("name", aws_stacks.PLATFORMS)
 every_azure_stack = pytest.mark.parametrize("name", azure_stacks.PLATFORMS)
@@ -27,12 +29,14 @@ CHECKPOINT_ACCESS = {
     "aws": ("association",),
     "azure": ("credential", "checkpoints-assignment"),
     "gcp": ("trainers",),
+    "local": (),
 }
 #: What drains the nodes of pools, or must exist before they join.
 DRAINING = {
     "aws": KARPENTER | OPERATORS | {"device-plugins-nvidia", "node-access-entry"},
     "azure": frozenset({AKS}),
     "gcp": frozenset({GKE_SYSTEM}),
+    "local": frozenset({"karpenter-operator-controller"}),
 }
 NETWORK = {
     "aws": (":Vpc", ":Subnet", ":Route", ":NatGateway", ":VpcEndpoint", ":RouteTableAssociation", ":InternetGateway"),
@@ -104,7 +108,7 @@ def needs_of_objects(cloud: str, recording: Recording) -> set[str]:
     return access
 
 
-@every_stack
+@every_cloud_stack
 def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     inside = [resource for resource in recording if resource.type.startswith("kubernetes:")]
@@ -115,7 +119,7 @@ def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, 
         assert recording.everything_before(resource) >= needed, f"{resource.name} could not be deleted"
 
 
-@every_stack
+@every_cloud_stack
 def test_the_network_is_deleted_last(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     network = {each for each in names(recording, *NETWORK[cloud]) if cloud != "aws" or "network-" in each}

@@ -1,29 +1,19 @@
 """The local stack as a whole: what is made, under which names, and in which order it comes and goes."""
 
-from functools import cache
-
 import pytest
 
 from holdfast.infra import versions
-from holdfast.infra.local.stack import compose
-from holdfast.scheduling.json import Json
+from tests.support.builders import local_stacks
 from tests.support.builders.configurations import entry, platform_document, read
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import mapping, text
 from tests.support.json_objects import obj, objects
 
 OPERATORS = ("operators-jobset-controller", "operators-kuberay-controller")
 
 
-@cache
-def stack(*, preview: bool = False) -> Recording:
-    platform = read(platform_document())
-    return record(lambda: compose(platform, "local"), preview=preview)
-
-
-def composed(document: Json) -> Recording:
-    platform = read(document)
-    return record(lambda: compose(platform, "local"))
+def stack() -> Recording:
+    return local_stacks.composed(read(platform_document()))
 
 
 def before(name: str) -> set[str]:
@@ -37,24 +27,9 @@ def test_an_objects_own_labels_take_precedence() -> None:
     assert labels["holdfast.dev/system"] == "true", "the operators would not be scheduled"
 
 
-POOLS = {f"pool-{pool}-node-pool" for pool in ("cpu", "cpu-spot", "a100-spot", "a100")}
-
-
-def test_resources_are_deleted_before_what_their_finalizers_need() -> None:
-    for pool in POOLS:
-        assert "karpenter-operator-controller" in before(pool), "it removes the finalizers of NodeClaims"
+def test_operators_and_job_policies_are_deleted_before_what_they_need() -> None:
     for operator in (*OPERATORS, "karpenter-operator-controller"):
         assert "cluster-system-0" in before(operator), "on destroy, helm waits for their pods to end"
-    assert before("fallback-controller-deployment") >= POOLS, "removed nodes would look like evictions to it"
-    policies = {resource.name for resource in stack().of("MutatingAdmissionPolicyBinding")}
-    assert policies, "there are rules"
-    for namespace in ("vision", "tabular"):
-        earlier = before(f"namespace-{namespace}-namespace")
-        assert earlier >= set(OPERATORS), "KubeRay and JobSet answer for the finalizers of what is in it"
-        assert earlier >= POOLS, "pods that still run hold their nodes, and with them the pools"
-        assert "fallback-policy-crd" in earlier, "its ladder is one of these"
-        assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
-        assert earlier >= policies, "a pod admitted without them would stay pending"
     for policy in stack().of("MutatingAdmissionPolicy"):
         if "paramKind" in mapping(policy, "spec"):
             earlier = stack().everything_before(policy)
@@ -70,7 +45,7 @@ def test_ladders_have_the_facts_of_their_pools() -> None:
 @pytest.mark.parametrize("image", [None, "registry.example.com/controller:2"])
 def test_the_controllers_image_is_configurable(image: str | None) -> None:
     document = platform_document(lambda d: d.update(fallback={"image": image}) if image else None)
-    deployment = composed(document).one(":Deployment", "fallback-controller-deployment")
+    deployment = local_stacks.composed(read(document)).one(":Deployment", "fallback-controller-deployment")
     pod = mapping(deployment, "spec", "template", "spec")
     (container,) = objects(pod["containers"])
     python = f"docker.io/library/python:{versions.PYTHON_IMAGE}"
@@ -105,7 +80,7 @@ def test_absolute_paths_and_addresses_are_unchanged() -> None:
             mirror={"charts": "oci://mirror.example.com/charts"},
         )
     )
-    recording = composed(document)
+    recording = local_stacks.composed(read(document))
     assert text(recording.one("providers:kubernetes"), "kubeconfig") == "/elsewhere/kubeconfig", "as written"
     release = recording.one(":Release", "operators-jobset-controller")
     assert text(release, "chart") == "oci://mirror.example.com/charts/jobset", "as written"

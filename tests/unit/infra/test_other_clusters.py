@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import pulumi
-import pytest
 
 from holdfast.components.cluster.gke.trusted_issuer import token_exchange
 from holdfast.components.fallback_controller.clusters import config_map_data, volumes
@@ -25,11 +24,8 @@ KUBECONFIG: Final = json.dumps(
 )
 
 
-def read(monkeypatch: pytest.MonkeyPatch, outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
+def read(outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
     """The kubeconfig of the other cluster, the controller's volumes, and the warnings."""
-    monkeypatch.setattr(pulumi, "StackReference", OtherStack({"kubeconfig": KUBECONFIG, **outputs}))
-    warnings: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
     section = OtherClusterSection.model_validate({"name": "there", "stack": "acme/holdfast/there"})
     found: list[object] = []
 
@@ -39,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch, outputs: Mapping[str, object]) -> tupl
             config_map_data(others.connections)["there"], list(volumes(others.connections))
         ).apply(found.extend)
 
-    record(build)
+    warnings = record(build, other=OtherStack({"kubeconfig": KUBECONFIG, **outputs})).logged
     kubeconfig, mounted = found
     return json.loads(str(kubeconfig)), {"volumes": mounted}, warnings  # pyright: ignore[reportReturnType]
 
@@ -49,12 +45,10 @@ def user_of(kubeconfig: Json) -> Json:
     return obj(entry["user"])
 
 
-def test_a_cluster_whose_cloud_exchanges_tokens_gets_one_for_that_cloud(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cluster_whose_cloud_exchanges_tokens_gets_one_for_that_cloud() -> None:
     exchange = token_exchange(PROVIDER, "from-home@ml.iam.gserviceaccount.com")
     exchanges = {ISSUER: exchange, "https://another": token_exchange("projects/2", "x@y")}
-    kubeconfig, mounted, warnings = read(monkeypatch, {"tokenExchanges": exchanges})
+    kubeconfig, mounted, warnings = read({"tokenExchanges": exchanges})
     assert warnings == [], "all is well"
     assert f"'audience': 'https://iam.googleapis.com/{PROVIDER}'" in str(mounted), (
         "the API server there would not take it, nor would any other provider"
@@ -71,19 +65,15 @@ def test_a_cluster_whose_cloud_exchanges_tokens_gets_one_for_that_cloud(
     assert extension["name"] == EXTENSION, "kubectl ignores it"
 
 
-def test_a_cluster_that_takes_tokens_as_they_are_gets_one_for_its_api_server(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kubeconfig, mounted, warnings = read(monkeypatch, {})
+def test_a_cluster_that_takes_tokens_as_they_are_gets_one_for_its_api_server() -> None:
+    kubeconfig, mounted, warnings = read({})
     assert warnings == [], "EKS exports no exchange"
     assert f"'audience': '{SERVER}'" in str(mounted), "its address is the audience"
     assert user_of(kubeconfig).keys() == {"tokenFile"}, "which is sent as it is"
 
 
-def test_a_cluster_that_does_not_accept_jobs_of_this_one_is_a_warning_with_the_entry(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kubeconfig, _, warnings = read(monkeypatch, {"tokenExchanges": {"https://another": {}}})
+def test_a_cluster_that_does_not_accept_jobs_of_this_one_is_a_warning_with_the_entry() -> None:
+    kubeconfig, _, warnings = read({"tokenExchanges": {"https://another": {}}})
     (warning,) = warnings
     assert ISSUER in warning, "what is missing there"
     assert "acceptsFrom" in warning, "and where"

@@ -4,15 +4,12 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 
-import pulumi
 import pytest
 
 from holdfast.infra import versions
-from holdfast.infra.local.stack import compose
 from holdfast.scheduling.json import JsonValue
-from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.configurations import (
     SUBSCRIPTION,
     Document,
@@ -24,27 +21,22 @@ from tests.support.builders.configurations import (
     platform_document,
     read,
 )
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 Change = Callable[[Document], object]
 
-MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
+MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks, "local": local_stacks}
+CLOUDS = ("aws", "azure", "gcp")
 every_stack = pytest.mark.parametrize(
-    ("cloud", "name"),
-    [("local", "local"), *((cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS)],
+    ("cloud", "name"), [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
 )
-
-
-def local(change: Change) -> Recording:
-    platform = read(platform_document(change))
-    return record(lambda: compose(platform, "local"))
 
 
 #: Kind of stack → composes one after a change of its document, and the machines of a pool of this kind.
 KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue]]] = {
-    "local": (local, {"instanceTypes": ["g6.12xlarge"]}),
+    "local": (lambda change: local_stacks.composed(read(platform_document(change))), {"instanceTypes": ["g6.12xlarge"]}),
     "aws": (lambda change: aws_stacks.composed(aws_platform(change)), {"instanceTypes": ["g6.12xlarge"]}),
     "azure-nap": (lambda change: azure_stacks.composed(nap_platform(change)), {"vmSizes": ["Standard_NC24ads_A100_v4"]}),
     "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSize": "Standard_NC24ads_A100_v4"}),
@@ -52,11 +44,7 @@ KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue]]] 
 }  # fmt: skip
 
 
-@cache
 def stack(cloud: str, name: str, *, preview: bool = False) -> Recording:
-    if cloud == "local":
-        platform = read(platform_document())
-        return record(lambda: compose(platform, "local"), preview=preview)
     return MODULES[cloud].stack(name, preview=preview)
 
 
@@ -83,7 +71,7 @@ def test_an_added_pool_or_namespace_changes_no_other_urn(kind: str) -> None:
         list_of(document, "pools").insert(0, {"name": "extra", "capacity": "spot", "maxNodes": 1, **machines})
         list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
 
-    before = {resource.urn for resource in (aws_stacks.plain() if kind == "aws" else compose(lambda _: None))}
+    before = {resource.urn for resource in compose(lambda _: None)}
     assert before < {resource.urn for resource in compose(add)}, "an addition must not replace others"
 
 
@@ -104,12 +92,10 @@ def test_a_stack_without_training_namespaces_has_its_pools(kind: str) -> None:
     ],
 )
 def test_a_preview_says_that_gangs_without_the_fast_network_use_tcp_only(
-    kind: str, machines: dict[str, JsonValue], network: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, machines: dict[str, JsonValue], network: str
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
     gang: dict[str, JsonValue] = {"name": "gang", "capacity": "spot", "maxNodes": 2, **machines}
-    KINDS[kind][0](lambda document: list_of(document, "pools").append(gang))
+    said = KINDS[kind][0](lambda document: list_of(document, "pools").append(gang)).logged
     (line,) = [line for line in said if line.startswith("pool gang: jobs on several nodes")]
     assert "by TCP only" in line, "a job on two nodes of eight GPUs mostly waits for its network"
     assert network in line, "the network that it does not use"
@@ -197,7 +183,7 @@ def test_releases_have_the_versions_of_infra_versions(name: str, others: dict[st
 MIRRORED = {"aws": (7, "isolated"), "azure": (5, "mirrored"), "gcp": (4, "mirrored")}
 
 
-@pytest.mark.parametrize("cloud", MODULES)
+@pytest.mark.parametrize("cloud", CLOUDS)
 def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -> None:
     least, mirrored = MIRRORED[cloud]
     for name in (mirrored, f"{cloud}-dev", "brought"):
@@ -234,7 +220,7 @@ CLUSTERS = {
 SHARED = {"aws": {"spot-role-role"}, "azure": set[str](), "gcp": {"cluster-key-grant", "checkpoints-key-use"}}
 
 
-@pytest.mark.parametrize("cloud", MODULES)
+@pytest.mark.parametrize("cloud", CLOUDS)
 def test_production_protects_what_cannot_be_restored_and_development_nothing(cloud: str) -> None:
     production, development = of(f"{cloud}-prod"), of(f"{cloud}-dev")
     protected = {found.name for found in production if found.protect}

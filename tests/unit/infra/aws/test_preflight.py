@@ -4,12 +4,11 @@ import json
 from collections.abc import Callable
 from typing import cast
 
-import pulumi
 import pytest
 
 from holdfast.infra.aws.config.network import AwsNewNetwork
 from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.preflight import Account, check_account
+from holdfast.infra.aws.preflight import Account
 from holdfast.infra.aws.preflight.checks import (
     Existing,
     keeps_checkpoint_key,
@@ -30,7 +29,6 @@ from tests.support.fakes.aws_account import (
     CLUSTERS,
     KEY,
     LOG_GROUPS,
-    QUOTA,
     ROLES,
     SPOT_ROLE,
     TAGGED,
@@ -326,17 +324,6 @@ def test_many_types_are_queried_in_parts() -> None:
     assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
     asked(lambda: AccountQueries(platform, "aws-dev").account(), answer)
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
-
-
-def test_preflight_logs_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
-
-    def answer(token: str, arguments: Json) -> Json:
-        return {"value": 100.0} if token == QUOTA else answers(token, arguments)
-
-    asked(lambda: check_account(aws_platform(), "aws-dev"), answer)
-    assert len(said) == 2, f"the two quotas of A100 machines, not {said}"
 
 
 def test_the_default_service_range_is_the_components() -> None:

@@ -3,7 +3,6 @@
 import json
 from typing import cast
 
-import pulumi
 import pytest
 
 from holdfast.components.cluster.eks.access import Caller
@@ -13,21 +12,14 @@ from holdfast.infra.outputs import CHECKPOINT_KEYS, OUTPUTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import recorded_replacing
-from tests.support.builders.aws_stacks import (
-    ISSUER,
-    ON_PREM,
-    PLATFORMS,
-    composed,
-    plain,
-    stack,
-    without_spot_role,
-)
+from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.json_objects import obj
 from tests.support.published import Published
 
 DEPLOYER = "arn:aws:iam::123456789012:role/deployer"
@@ -127,17 +119,13 @@ def test_pools_have_their_configured_names_and_order() -> None:
     )
 
 
-def test_a_spot_pool_with_few_machine_types_or_different_accelerators_causes_a_warning(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_spot_pool_with_few_machine_types_or_different_accelerators_causes_a_warning() -> None:
     def change(document: Document) -> None:
         few = {**entry(document, "pools", 2), "name": "few", "instanceTypes": ["g6.12xlarge", "g6.24xlarge"]}
         list_of(document, "pools").append(few)
         entry(document, "pools", 2).update(instanceTypes=["g6.12xlarge", "g6.48xlarge", "g5.12xlarge"])
 
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
-    composed(aws_platform(change))
+    said = composed(aws_platform(change)).logged
     for pool, warning in (("few", "fewer than 3"), ("a100-spot", "accelerators")):
         about = [line for line in said if f"pool {pool} " in line]
         assert any(warning in line for line in about), f"{pool}: the plan says it, and why"
@@ -201,12 +189,12 @@ def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() ->
         ), role.name
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
     assert ":role/teams/ml/karpenter-node-role" in policy, "an ARN without the path matches no role"
-    for role in plain().of("aws:iam/role:Role"):
+    for role in composed(aws_platform()).of("aws:iam/role:Role"):
         assert not {"permissionsBoundary", "path"} & set(role.inputs), "an explicit default would be a change"
 
 
 def test_the_control_planes_support_and_logs_are_those_of_the_configuration() -> None:
-    cluster = plain().one(":Cluster")
+    cluster = composed(aws_platform()).one(":Cluster")
     assert cluster.inputs["upgradePolicy"] == {"supportType": "EXTENDED"}, "EKS's default, explicitly"
 
     def change(document: Document) -> None:
@@ -228,7 +216,7 @@ def test_the_control_planes_support_and_logs_are_those_of_the_configuration() ->
     assert group.import_id == "/aws/eks/holdfast-aws-test/cluster", (
         "EKS left it, and it cannot be created again"
     )
-    assert plain().one(":LogGroup").import_id == "", "there is nothing to adopt"
+    assert composed(aws_platform()).one(":LogGroup").import_id == "", "there is nothing to adopt"
 
 
 def test_a_volume_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_its_pod() -> None:
@@ -256,16 +244,12 @@ def test_a_named_key_encrypts_the_secrets_instead_of_the_stacks_own() -> None:
     assert not [one for one in recording.of(":Key") if "control-plane" in one.name], "and no second one"
 
 
-def test_a_pool_with_adapters_says_what_they_mean_for_gangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
-    monkeypatch.setattr(pulumi.log, "info", said.append)
-
+def test_a_pool_with_adapters_says_what_they_mean_for_gangs() -> None:
     def change(document: Document) -> None:
         entry(document, "pools", 2).update(instanceTypes=["p5e.48xlarge", "p5en.48xlarge"], efa=True)
 
     recording = composed(aws_platform(change))
-    about = [line for line in said if "fabric adapters" in line]
+    about = [line for line in recording.logged if "fabric adapters" in line]
     assert any("p5e.48xlarge has 32, p5en.48xlarge has 16" in line for line in about), (
         "adapters differ by type"
     )
@@ -273,7 +257,7 @@ def test_a_pool_with_adapters_says_what_they_mean_for_gangs(monkeypatch: pytest.
     names = {text(each, "metadata", "name") for each in recording.of(":MutatingAdmissionPolicy")}
     assert "training-efa-pods" in names, "admission keeps gangs in a zone"
     assert "training-efa-pods" not in {
-        text(each, "metadata", "name") for each in plain().of(":MutatingAdmissionPolicy")
+        text(each, "metadata", "name") for each in composed(aws_platform()).of(":MutatingAdmissionPolicy")
     }, "without adapters every zone is as good"
 
 
@@ -309,12 +293,8 @@ def test_operators_have_two_nodes_and_the_api_server_only_the_configured_blocks(
     assert value(rule, "cidrIpv4") == "10.48.0.0/16", "no other block reaches the private endpoint"
 
 
-def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fill_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    exported: dict[str, object] = {}
-    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
-    recording = composed(PLATFORMS["brought"]())
+def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fill_them() -> None:
+    recording = stack("brought")
     rules = {text(rule, "ecrRepositoryPrefix"): rule for rule in recording.of(":PullThroughCacheRule")}
     assert {prefix: text(rule, "upstreamRegistryUrl") for prefix, rule in rules.items()} == {
         "quay": "quay.io",
@@ -341,13 +321,13 @@ def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fil
         [text(policy, "policy")], Request(action="ecr:PutImage", resource=f"{here}quay/a/b")
     ), "a node cannot replace what a job pulls"
     host = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
-    assert exported["pullThroughCache"] == {
+    assert recording.outputs["pullThroughCache"] == {
         "quay": f"{host}/quay",
         "team/docker-hub": f"{host}/team/docker-hub",
     }, "what a job writes instead of the upstream's host"
-    exported.clear()
-    assert not composed(aws_platform()).of(":PullThroughCacheRule"), "off by default"
-    assert set(exported) == {*OUTPUTS, CHECKPOINT_KEYS}, "other stacks have the outputs that they had"
+    without = composed(aws_platform())
+    assert not without.of(":PullThroughCacheRule"), "off by default"
+    assert set(without.outputs) == {*OUTPUTS, CHECKPOINT_KEYS}, "other stacks have the outputs that they had"
 
 
 def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> None:
@@ -381,29 +361,20 @@ def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> Non
     ), "the token is for that API server"
 
 
-def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    exported: dict[str, object] = {}
-
-    def export(name: str, value: object) -> None:
-        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
-
-    monkeypatch.setattr(pulumi, "export", export)
+def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix() -> None:
     key = "arn:aws:kms:us-east-1:123456789012:key/of-home"
     uris, keys = {"vision": "s3://bucket-of-home/vision"}, {"vision": key}
     roles = {"vision": "arn:aws:iam::123456789012:role/of-jobs-at-home"}
     home = OtherStack(
         {"checkpoints": "another", "checkpointUris": uris, "identities": roles, CHECKPOINT_KEYS: keys}
     )
-    monkeypatch.setattr(pulumi, "StackReference", home)
     accepted = {
         "name": "us-east-1",
         "issuer": ISSUER,
         "namespaces": ["vision"],
         "checkpoints": "acme/holdfast/home",
     }
-    recording = composed(aws_platform(lambda document: document.update(acceptsFrom=[accepted])))
+    recording = composed(aws_platform(lambda document: document.update(acceptsFrom=[accepted])), other=home)
     address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
     assert text(address, "data", "CHECKPOINT_URI") == "s3://bucket-of-home/vision", (
         "the address that home has"
@@ -419,7 +390,7 @@ def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix(
     )
     assert home.read == ["acme/holdfast/home"], "it is read by its full name"
     for name, found in (("checkpointUris", uris), (CHECKPOINT_KEYS, keys)):
-        assert cast("Json", exported[name]).items() >= found.items(), (
+        assert obj(recording.outputs[name]).items() >= found.items(), (
             "a cluster that accepts jobs of this one leads them to the same store"
         )
 

@@ -3,7 +3,6 @@
 import json
 from typing import cast
 
-import pulumi
 import pytest
 
 from holdfast.components.checkpoints.blob import CLIENT_ID
@@ -15,7 +14,7 @@ from holdfast.components.iam.azure import (
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.schema import Schema, violations
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.builders.aks_components import DEPLOYER, TENANT
@@ -33,6 +32,7 @@ from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.other_stack import OtherStack
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.json_objects import obj
 from tests.support.published import Published
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -236,16 +236,8 @@ def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: s
     assert complaints_of(stack(name)) == [], "Azure would reject the request, or drop the field"
 
 
-def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    exported: dict[str, object] = {}
-
-    def export(name: str, value: object) -> None:
-        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
-
-    monkeypatch.setattr(pulumi, "export", export)
-    recording = composed(PLATFORMS["accepting"](), name="accepting")
+def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
+    recording = stack("accepting")
     for home in HOMES:
         name = f"issuer-of-{home['name']}"
         credential = recording.one(":FederatedIdentityCredential", f"{name}-credential")
@@ -257,11 +249,11 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
         identity = recording.one(":UserAssignedIdentity", f"{name}-identity")
         assigned = [each for each in recording.of(":RoleAssignment") if name in each.name]
         assert not assigned, f"{identity.name}: Azure allows it nothing"
-    exchanges = cast("Json", exported["tokenExchanges"])
+    exchanges = obj(recording.outputs["tokenExchanges"])
     assert exchanges.keys() == {str(home["issuer"]) for home in HOMES}, (
         "each home finds its own by its issuer"
     )
-    exchange = cast("Json", exchanges[str(HOMES[0]["issuer"])])
+    exchange = obj(exchanges[str(HOMES[0]["issuer"])])
     assert exchange["tokenAudience"] == "api://AzureADTokenExchange", "what home's token is for"
     assert exchange["entra"] == {
         "authority": "https://login.microsoftonline.com",
@@ -292,11 +284,10 @@ BLOB_ZONES = ["privatelink.blob.core.windows.net"]
     ids=["service endpoint", "private endpoint", "the user's zone"],
 )
 def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, own: Document | None, zones: list[str], namespaces: list[str]
+    own: Document | None, zones: list[str], namespaces: list[str]
 ) -> None:
     uris = {name: f"abfss://{name}@ofhome.blob.core.windows.net" for name in ("vision", "tabular")}
     home = OtherStack({"checkpointUris": uris, CHECKPOINT_ACCOUNT: {"id": ACCOUNT, "tenantId": TENANT}})
-    monkeypatch.setattr(pulumi, "StackReference", home)
 
     def change(document: Document) -> None:
         accepted: list[JsonValue] = [
@@ -307,7 +298,7 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
         if own is not None:
             section(document, "checkpoints").update(privateEndpoint=own)
 
-    recording = composed(nap_platform(change))
+    recording = composed(nap_platform(change), other=home)
     assert complaints_of(recording) == [], "Azure would reject the request, or drop the field"
     address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
     assert text(address, "data", "CHECKPOINT_URI") == uris["vision"], "the address that home has"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.components.training_namespace import service_account_of
 from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.preflight import Project, check_project
+from holdfast.infra.gcp.preflight import Project
 from holdfast.infra.gcp.preflight.checks import SubnetworkRanges, preflight_problems, preflight_warnings
 from holdfast.infra.gcp.preflight.queries import ProjectQueries, zones_of_cluster
 from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_label
@@ -352,12 +352,3 @@ def test_the_storage_agent_is_queried_if_there_is_a_key() -> None:
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
     assert lookups(answer, platform).storage_agent == AGENT, "the grant names it"
     assert STORAGE_AGENT in tokens, "asking makes it, and no grant can name it before"
-
-
-def test_preflight_warns_about_failed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
-    asked(lambda: check_project(gcp_platform(), "gcp-dev"), silent_about(ZONE_NAMES, VERSIONS))
-    (warning,) = said
-    assert "compute.zones.list" in warning, "one"
-    assert "getServerConfig" in warning, "and the other"

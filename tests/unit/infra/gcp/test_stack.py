@@ -4,11 +4,9 @@ import json
 import re
 from typing import cast
 
-import pulumi
 import pytest
 
-from holdfast.scheduling.json import Json
-from tests.support.builders.configurations import HOMES, gcp_platform
+from tests.support.builders.configurations import HOMES, Document, gcp_platform
 from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.fakes.cloud_outputs import unique_id
 from tests.support.fakes.gcp_project import NUMBER
@@ -177,15 +175,9 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
     )
 
 
-def test_a_stack_exports_what_each_home_needs_and_nothing_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    exported: dict[str, object] = {}
-
-    def export(name: str, value: object) -> None:
-        pulumi.Output.from_input(value).apply(lambda known: exported.__setitem__(name, known))
-
-    monkeypatch.setattr(pulumi, "export", export)
-    recording = composed(PLATFORMS["accepting"](), name="accepting")
-    found = cast("Json", exported["tokenExchanges"])
+def test_a_stack_exports_what_each_home_needs_and_nothing_secret() -> None:
+    recording = stack("accepting")
+    found = obj(recording.outputs["tokenExchanges"])
     assert found.keys() == {str(home["issuer"]) for home in HOMES}, "each finds its own by its issuer"
     exchange = obj(found[str(HOMES[0]["issuer"])])
     pool = text(recording.one(":WorkloadIdentityPool", "issuer-of-us-east-1-pool"), "workloadIdentityPoolId")
@@ -194,16 +186,16 @@ def test_a_stack_exports_what_each_home_needs_and_nothing_secret(monkeypatch: py
     )
     assert exchange["tokenAudience"] == f"https://{provider}", "what Google expects a token to be for"
     assert obj(exchange["google"])["audience"] == f"//{provider}", "and its own name for it"
-    exported.clear()
-    composed(gcp_platform())
-    assert exported["tokenExchanges"] == {}, "a home learns that its jobs are not accepted"
+    assert stack("gcp-dev").outputs["tokenExchanges"] == {}, "a home learns that its jobs are not accepted"
 
 
-def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    home = OtherStack({"checkpointUris": {"vision": "gs://bucket-of-home/vision"}})
-    monkeypatch.setattr(pulumi, "StackReference", home)
-    accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
-    recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
+def test_accepted_jobs_use_the_folder_of_their_home_and_no_other() -> None:
+    # Home keeps these checkpoints in the bucket of its own home.
+    home = OtherStack(
+        {"checkpoints": "bucket-of-another", "checkpointUris": {"vision": "gs://bucket-of-home/vision"}}
+    )
+    accepted: Document = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
+    recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])), other=home)
     address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
     assert text(address, "data", "CHECKPOINT_URI") == "gs://bucket-of-home/vision", (
         "the address that home has"
@@ -215,7 +207,7 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: py
     assert [text(each, "bucket") for each in grants.values()] == [
         "bucket-of-home",
         "checkpoints-bucket-0a1b2c3",
-    ], "for the named namespace alone"
+    ], "the bucket in the address, for the named namespace alone"
     assert text(grants["vision"], "managedFolder") == "vision/", "the folder that home's stack has made"
     assert text(grants["vision"], "member").endswith("/subject/ns/vision/sa/trainer-gcp-test"), (
         "the jobs of this cluster"
@@ -224,16 +216,3 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other(monkeypatch: py
         "another one of the same name would be refused, and its deletion would end home's grant"
     )
     assert home.read == ["acme/holdfast/home"], "it is read by its full name"
-
-
-def test_accepted_jobs_use_the_bucket_in_which_their_home_keeps_checkpoints(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    home = OtherStack(
-        {"checkpoints": "bucket-of-home", "checkpointUris": {"vision": "gs://bucket-of-another/vision"}}
-    )
-    monkeypatch.setattr(pulumi, "StackReference", home)
-    accepted = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
-    recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])))
-    grant = recording.one(":ManagedFolderIamMember", "checkpoint-access-of-vision-trainers")
-    assert text(grant, "bucket") == "bucket-of-another", "home accepts these jobs from another cluster itself"

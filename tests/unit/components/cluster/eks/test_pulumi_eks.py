@@ -12,7 +12,7 @@ from pulumi.runtime import mocks as pulumi_mocks
 from holdfast.scheduling.json import Json
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.cloud_outputs import AUTHORITY, ENDPOINT, GROUP, ISSUER, eks_outputs
-from tests.support.fakes.pulumi_engine import PROJECT, ListeningMonitor, run_mocked
+from tests.support.fakes.pulumi_engine import PROJECT, run_mocked
 
 EXAMPLE: Final = ROOT / "examples/parts/pulumi-eks"
 INSIDE: Final = f"urn:pulumi:dev::{PROJECT}::eks:index:Cluster$aws:eks/cluster:Cluster::shared-eksCluster"
@@ -57,7 +57,7 @@ def configured() -> None:
 @pytest.mark.usefixtures("configured")
 def test_components_use_the_cluster_that_the_package_made() -> None:
     plugin = PulumiEks()
-    monitor = ListeningMonitor(plugin)
+    monitor = pulumi_mocks.MockMonitor(plugin)
     outputs = {"name": "shared", **eks_outputs("aws:eks/cluster:Cluster", {})}
     monitor.resources[INSIDE] = monitor.ResourceRegistration(INSIDE, "shared", outputs)
     run_mocked(lambda: runpy.run_path(str(EXAMPLE / "__main__.py")), plugin, monitor, stack="dev")
