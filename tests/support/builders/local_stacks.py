@@ -28,6 +28,5 @@ def stack(name: str, *, preview: bool = False) -> Recording:
 def composed(platform: LocalPlatform, *, name: str = "local-test", preview: bool = False) -> Recording:
     """A stack of this name, composed."""
     return recorded_once(
-        (repr(platform), name, preview),
-        lambda: record(lambda: compose(platform, name), preview=preview),
+        (repr(platform), name, preview), lambda: record(lambda: compose(platform, name), preview=preview)
     )

@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import json
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -22,7 +21,7 @@ from tests.support.builders.configurations import (
     read,
 )
 from tests.support.fakes.pulumi_engine import Recorded, Recording
-from tests.support.inputs import mapping, objects, text, value
+from tests.support.inputs import mapping, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 Change = Callable[[Document], object]
@@ -34,14 +33,26 @@ every_stack = pytest.mark.parametrize(
 )
 
 
-#: Kind of stack → composes one after a change of its document, and the machines of a pool of this kind.
-KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue]]] = {
-    "local": (lambda change: local_stacks.composed(read(platform_document(change))), {"instanceTypes": ["g6.12xlarge"]}),
-    "aws": (lambda change: aws_stacks.composed(aws_platform(change)), {"instanceTypes": ["g6.12xlarge"]}),
-    "azure-nap": (lambda change: azure_stacks.composed(nap_platform(change)), {"vmSizes": ["Standard_NC24ads_A100_v4"]}),
-    "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSize": "Standard_NC24ads_A100_v4"}),
-    "gcp": (lambda change: gcp_stacks.composed(gcp_platform(change)), {"machineType": "g2-standard-8"}),
+#: Kind of stack → composes one after a change of its document, machines of a pool of this kind whose jobs should have a
+#: fast network that it does not use, and the name of that network.
+KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue], str]] = {
+    "local": (lambda change: local_stacks.composed(read(platform_document(change))), {"instanceTypes": ["g6.12xlarge"]}, ""),
+    "aws": (lambda change: aws_stacks.composed(aws_platform(change)), {"instanceTypes": ["p5.48xlarge"]}, "Elastic Fabric Adapter"),
+    "azure-nap": (lambda change: azure_stacks.composed(nap_platform(change)), {"vmSizes": ["Standard_ND96isr_H100_v5"]}, "InfiniBand"),
+    "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSize": "Standard_ND96isr_H100_v5"}, "InfiniBand"),
+    "gcp": (lambda change: gcp_stacks.composed(gcp_platform(change)), {"machineType": "a3-highgpu-8g"}, "GPUDirect-TCPX"),
 }  # fmt: skip
+
+
+def with_additions(kind: str) -> Recording:
+    """A stack with one more pool and one more namespace, each before the others."""
+    compose, machines, _ = KINDS[kind]
+
+    def add(document: Document) -> None:
+        list_of(document, "pools").insert(0, {"name": "extra", "capacity": "spot", "maxNodes": 2, **machines})
+        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
+
+    return compose(add)
 
 
 def stack(cloud: str, name: str, *, preview: bool = False) -> Recording:
@@ -53,11 +64,24 @@ def of(name: str) -> Recording:
     return stack(name.partition("-")[0], name)
 
 
-@every_stack
-def test_a_preview_registers_what_an_up_registers_under_unique_names(cloud: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("cloud", "name"),
+    # Together they have every part of a stack, each kind of pool and of network.
+    [
+        ("local", "local"),
+        *(("aws", name) for name in ("aws-prod", "isolated", "brought")),
+        *(("azure", name) for name in ("azure-prod", "mirrored", "accepting")),
+        *(("gcp", name) for name in ("gcp-prod", "with-classes", "accepting")),
+    ],
+)
+def test_a_preview_registers_what_an_up_registers(cloud: str, name: str) -> None:
     planned = {resource.urn for resource in stack(cloud, name, preview=True)}
     registered = {resource.urn for resource in stack(cloud, name)}
     assert planned == registered, "no resource may depend on a value that is unknown in a preview"
+
+
+@every_stack
+def test_resources_have_unique_names(cloud: str, name: str) -> None:
     # Azure derives the name of the storage account from its logical name, so the component has the same one.
     names = [each.name for each in stack(cloud, name) if each.custom or cloud != "azure"]
     assert len(set(names)) == len(names), "two resources with one name are hard to distinguish in a plan"
@@ -65,14 +89,9 @@ def test_a_preview_registers_what_an_up_registers_under_unique_names(cloud: str,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_added_pool_or_namespace_changes_no_other_urn(kind: str) -> None:
-    compose, machines = KINDS[kind]
-
-    def add(document: Document) -> None:
-        list_of(document, "pools").insert(0, {"name": "extra", "capacity": "spot", "maxNodes": 1, **machines})
-        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
-
-    before = {resource.urn for resource in compose(lambda _: None)}
-    assert before < {resource.urn for resource in compose(add)}, "an addition must not replace others"
+    before = {resource.urn for resource in KINDS[kind][0](lambda _: None)}
+    added = {resource.urn for resource in with_additions(kind)}
+    assert before < added, "an addition must not replace others"
 
 
 @pytest.mark.parametrize("kind", ["local", "aws", "azure-nap", "gcp"])
@@ -82,23 +101,12 @@ def test_a_stack_without_training_namespaces_has_its_pools(kind: str) -> None:
     assert len(recording.of(":NodePool")) >= 4, "the pools exist"
 
 
-@pytest.mark.parametrize(
-    ("kind", "machines", "network"),
-    [
-        ("aws", {"instanceTypes": ["p5.48xlarge"]}, "Elastic Fabric Adapter"),
-        ("gcp", {"machineType": "a3-highgpu-8g"}, "GPUDirect-TCPX"),
-        ("azure-nap", {"vmSizes": ["Standard_ND96isr_H100_v5"]}, "InfiniBand"),
-        ("azure-fixed", {"vmSize": "Standard_ND96isr_H100_v5"}, "InfiniBand"),
-    ],
-)
-def test_a_preview_says_that_gangs_without_the_fast_network_use_tcp_only(
-    kind: str, machines: dict[str, JsonValue], network: str
-) -> None:
-    gang: dict[str, JsonValue] = {"name": "gang", "capacity": "spot", "maxNodes": 2, **machines}
-    said = KINDS[kind][0](lambda document: list_of(document, "pools").append(gang)).logged
-    (line,) = [line for line in said if line.startswith("pool gang: jobs on several nodes")]
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "local"])
+def test_a_preview_says_that_gangs_without_the_fast_network_use_tcp_only(kind: str) -> None:
+    said = with_additions(kind).logged
+    (line,) = [line for line in said if line.startswith("pool extra: jobs on several nodes")]
     assert "by TCP only" in line, "a job on two nodes of eight GPUs mostly waits for its network"
-    assert network in line, "the network that it does not use"
+    assert KINDS[kind][2] in line, "the network that it does not use"
 
 
 @every_stack
@@ -271,14 +279,3 @@ def test_production_is_private_and_durable_and_development_can_be_reached_and_de
     name: str, kind: str, path: str, expected: JsonValue, reason: str
 ) -> None:
     assert value(of(name).one(kind), *path.split(".")) == expected, reason
-
-
-@pytest.mark.parametrize(
-    ("cloud", "command"), [("aws", "aws"), ("azure", "kubelogin"), ("gcp", "gke-gcloud-auth-plugin")]
-)
-def test_the_kubeconfig_uses_the_clouds_credential_plugin_and_has_no_token(cloud: str, command: str) -> None:
-    for name in MODULES[cloud].PLATFORMS:
-        provider = stack(cloud, name).one("providers:kubernetes")
-        (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
-        assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
-        assert text(user, "user", "exec", "command") == command, "the cloud's own"

@@ -17,7 +17,7 @@ from tests.support.builders.configurations import Document, aws_platform, entry,
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.other_stack import OtherStack
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.json_objects import obj
 from tests.support.published import Published
@@ -25,6 +25,33 @@ from tests.support.published import Published
 DEPLOYER = "arn:aws:iam::123456789012:role/deployer"
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
+
+BOUNDARY = "arn:aws:iam::123456789012:policy/boundary"
+SECRETS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
+
+
+def _customize(document: Document) -> None:
+    document.update(
+        access=[{"principal": DEPLOYER, "namespaces": ["vision"], "role": "submit"}],
+        iam={"permissionsBoundary": BOUNDARY, "path": "/teams/ml/"},
+    )
+    section(document, "cluster").update(
+        secretsKey=SECRETS_KEY, upgradePolicy="standard", logs={"types": ["audit"], "retainDays": 400}
+    )
+
+
+def _with_log_group(token: str, arguments: Json) -> Json:
+    """What an account answers in which EKS has left the log group of a cluster of this name."""
+    names = {"logGroupNames": ["/aws/eks/holdfast-aws-test/cluster"]}
+    return names if token == LOG_GROUPS else answers(token, arguments)
+
+
+def customized() -> Recording:
+    """A stack with access, roles, a key and logs as they are configured, by a caller with a profile."""
+    return composed(
+        aws_platform(_customize), caller=Caller(profile="training", role_arn=DEPLOYER), answer=_with_log_group
+    )
+
 
 SPOT_ROLE_TYPE = ":ServiceLinkedRole"
 
@@ -99,12 +126,10 @@ def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> No
 
 
 def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
-    provider = composed(
-        aws_platform(), name="team-a", caller=Caller(profile="training", role_arn=DEPLOYER)
-    ).one("providers:kubernetes")
+    provider = customized().one("providers:kubernetes")
     (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
     command = mapping(user, "user", "exec")
-    assert "holdfast-team-a" in objects(command, "args"), "the stack's own cluster"
+    assert "holdfast-aws-test" in objects(command, "args"), "the stack's own cluster"
     assert objects(command, "args")[6:8] == ["--role-arn", DEPLOYER], "the role that the provider assumes"
     assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], "the token is for this identity"
 
@@ -155,8 +180,7 @@ def test_former_keys_stay_with_their_grants_while_new_objects_use_s3s_key() -> N
 
 
 def test_access_is_an_entry_with_groups_and_a_role_in_each_namespace() -> None:
-    access = [{"principal": DEPLOYER, "namespaces": ["vision"], "role": "submit"}]
-    recording = composed(aws_platform(lambda d: d.update(access=access)))
+    recording = customized()
     (entry,) = [one for one in recording.of(":AccessEntry") if "kubernetesGroups" in one.inputs]
     assert entry.inputs["kubernetesGroups"] == ["holdfast:vision:submit"], "the principal is a member"
     binding = recording.one(":RoleBinding", "roles-in-vision-submit-binding")
@@ -177,14 +201,12 @@ def test_access_is_an_entry_with_groups_and_a_role_in_each_namespace() -> None:
 
 
 def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() -> None:
-    boundary = "arn:aws:iam::123456789012:policy/boundary"
-    iam = {"permissionsBoundary": boundary, "path": "/teams/ml/"}
-    recording = composed(aws_platform(lambda d: d.update(iam=iam)))
+    recording = customized()
     roles = recording.of("aws:iam/role:Role")
     assert len(roles) >= 6, "each part of the platform has its own"
     for role in roles:
         assert (role.inputs.get("permissionsBoundary"), role.inputs.get("path")) == (
-            boundary,
+            BOUNDARY,
             "/teams/ml/",
         ), role.name
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
@@ -196,17 +218,7 @@ def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() ->
 def test_the_control_planes_support_and_logs_are_those_of_the_configuration() -> None:
     cluster = composed(aws_platform()).one(":Cluster")
     assert cluster.inputs["upgradePolicy"] == {"supportType": "EXTENDED"}, "EKS's default, explicitly"
-
-    def change(document: Document) -> None:
-        section(document, "cluster").update(
-            upgradePolicy="standard", logs={"types": ["audit"], "retainDays": 400}
-        )
-
-    def with_group(token: str, arguments: Json) -> Json:
-        names = {"logGroupNames": ["/aws/eks/holdfast-aws-test/cluster"]}
-        return names if token == LOG_GROUPS else answers(token, arguments)
-
-    recording = composed(aws_platform(change), answer=with_group)
+    recording = customized()
     assert value(recording.one(":Cluster"), "upgradePolicy", "supportType") == "STANDARD", (
         "no extended support"
     )
@@ -236,9 +248,8 @@ def test_sick_gpu_nodes_are_replaced() -> None:
 
 
 def test_a_named_key_encrypts_the_secrets_instead_of_the_stacks_own() -> None:
-    key = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
-    recording = composed(aws_platform(lambda d: section(d, "cluster").update(secretsKey=key)))
-    assert text(recording.one(":Cluster"), "encryptionConfig", "provider", "keyArn") == key, (
+    recording = customized()
+    assert text(recording.one(":Cluster"), "encryptionConfig", "provider", "keyArn") == SECRETS_KEY, (
         "the one that is named"
     )
     assert not [one for one in recording.of(":Key") if "control-plane" in one.name], "and no second one"
@@ -259,14 +270,6 @@ def test_a_pool_with_adapters_says_what_they_mean_for_gangs() -> None:
     assert "training-efa-pods" not in {
         text(each, "metadata", "name") for each in composed(aws_platform()).of(":MutatingAdmissionPolicy")
     }, "without adapters every zone is as good"
-
-
-@pytest.mark.parametrize("name", PLATFORMS)
-def test_access_entries_control_access_and_eks_creates_that_of_the_creator(name: str) -> None:
-    access = stack(name).one(":Cluster").inputs["accessConfig"]
-    assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
-        "an entry of ours for the creator would go before the last thing that the creator must delete"
-    )
 
 
 MARKS = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": "aws-dev"}

@@ -38,15 +38,3 @@ def test_a_new_network_has_the_configured_ranges(name: str) -> None:
         "pods and Services, which the network does not know"
     )
     assert profile["outboundType"] == "userAssignedNATGateway", "by the gateway that is on the subnet"
-
-
-@pytest.mark.parametrize("name", PLATFORMS)
-def test_pods_use_azure_cni_overlay_with_cilium(name: str) -> None:
-    profile = value(stack(name).one(":ManagedCluster"), "networkProfile")
-    assert isinstance(profile, dict), "the cluster has one"
-    found = {key: profile[key] for key in ("networkPlugin", "networkPluginMode", "networkDataplane")}
-    assert found == {
-        "networkPlugin": "azure",
-        "networkPluginMode": "overlay",
-        "networkDataplane": "cilium",
-    }, "a node takes one address of the subnet, and not thirty"
