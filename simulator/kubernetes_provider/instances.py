@@ -1,11 +1,11 @@
-"""The configuration of provider instances, and resources whose cluster is unreachable.
+"""The configuration of provider instances, and clusters that are unreachable.
 
-`Instances` checks and compares the configuration; `UnreachableResources` refuses operations like the real provider.
+`Instances` checks and compares the configuration; `UnreachableCluster` refuses operations like the real provider.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TypeAlias
 
@@ -14,15 +14,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_provider.operation import (
-    GONE,
-    RELEASE,
-    Naming,
-    Operation,
-    ResourceOperations,
-    ResourceState,
-    unsupported_settings,
-)
+from holdfast.simulator.kubernetes_provider.operation import RELEASE, unsupported_settings
 from holdfast.simulator.pulumi.diff import PropertyChange, changes, diff_response
 from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext, read_connection
 from holdfast.simulator.pulumi.plugin import Plugin
@@ -46,6 +38,45 @@ def everywhere(_: KubeconfigContext) -> str | None:
     return None
 
 
+DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
+_WAY_OUT = (
+    "If the cluster was deleted, the resource can be removed from the state by running again with the environment "
+    f'variable {DELETE_UNREACHABLE} set to "true"'
+)
+
+
+class ClusterUnreachableError(RehearsalError):
+    """The API server does not exist, or does not authenticate the caller."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreachableCluster:
+    """A cluster that is unreachable because of `reason`; `drops`: its resources may be dropped from the state."""
+
+    reason: str
+    drops: bool
+
+    def refuse(self, token: str, verb: str) -> None:
+        """Raise ClusterUnreachableError for an operation, unless it drops the resource; no delete drops a release."""
+        is_release = token == RELEASE
+        if self.drops and (verb == "read" or (verb == "delete" and not is_release)):
+            return
+        if verb == "read":
+            message = f"failed to read resource state due to unreachable cluster: {self.reason}. {_WAY_OUT}"
+        elif is_release:
+            message = f"can't {verb} Helm Release with unreachable cluster: {self.reason}"
+        else:
+            way_out = f". {_WAY_OUT}" if verb == "delete" else ""
+            message = f"configured Kubernetes cluster is unreachable: {self.reason}{way_out}"
+        raise ClusterUnreachableError(message)
+
+
+def drops_unreachable(configuration: Json, environment: Mapping[str, str]) -> bool:
+    """Whether the configuration of a provider, otherwise the environment, lets unreachable resources be dropped."""
+    setting = configuration.get("deleteUnreachable", environment.get(DELETE_UNREACHABLE, ""))
+    return str(setting).lower() == "true"
+
+
 class Instances(Plugin):
     """Handles the configuration of each provider instance; `reach` decides which clusters are reachable."""
 
@@ -53,11 +84,17 @@ class Instances(Plugin):
         super().__init__(version("pulumi-kubernetes"))
         self._reach = reach
 
-    def unreachable(self, context: grpc.ServicerContext) -> str | None:
-        """Return the plugin's error if the cluster of the instance is unreachable, otherwise None."""
-        connection = read_connection(self.configuration(context))
+    def unreachable(self, context: grpc.ServicerContext) -> UnreachableCluster | None:
+        """Return the cluster of the instance if it is unreachable, otherwise None."""
+        configuration = self.configuration(context)
+        connection = read_connection(configuration)
         reason = self._reach(connection) if connection else None
-        return f"unable to load schema information from the API server: {reason}" if reason else None
+        if reason is None:
+            return None
+        return UnreachableCluster(
+            reason=f"unable to load schema information from the API server: {reason}",
+            drops=drops_unreachable(configuration, os.environ),
+        )
 
     def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
@@ -98,97 +135,3 @@ def replacing(old: Properties, new: Properties) -> list[PropertyChange]:
 
 def _known(properties: Properties) -> Json:
     return {name: reveal(value) for name, value in properties.items() if not has_unknown(value)}
-
-
-# ruff: noqa: ARG002 - the parameters are those of ResourceOperations
-
-
-DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
-_WAY_OUT = (
-    "If the cluster was deleted, the resource can be removed from the state by running again with the environment "
-    f'variable {DELETE_UNREACHABLE} set to "true"'
-)
-
-
-class ClusterUnreachableError(RehearsalError):
-    """The API server does not exist, or does not authenticate the caller."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnreachableResources:
-    """Replaces `resources` while their cluster is unreachable because of `reason`.
-
-    `configuration` of the provider, or a variable of `environment`, can request to drop unreachable resources from the
-    state.
-    """
-
-    resources: ResourceOperations
-    reason: str
-    configuration: Json
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
-
-    def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
-        """Return the inputs, complete."""
-        return self.resources.check(operation, news, olds, naming)
-
-    def diff(
-        self, operation: Operation, outputs: Properties, old: Properties, new: Properties
-    ) -> provider_pb2.DiffResponse:
-        """Compare the last-applied inputs with new inputs."""
-        return self.resources.diff(operation, outputs, old, new)
-
-    def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the inputs, because the API server cannot complete them."""
-        return inputs
-
-    def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the inputs, because the API server cannot complete them."""
-        return inputs
-
-    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
-        """Raise ClusterUnreachableError."""
-        raise self._refusal(operation, "create")
-
-    def read(
-        self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
-    ) -> ResourceState:
-        """Raise ClusterUnreachableError unless unreachable resources are dropped."""
-        if self._is_dropped():
-            return GONE
-        raise ClusterUnreachableError(
-            f"failed to read resource state due to unreachable cluster: {self.reason}. {_WAY_OUT}"
-        )
-
-    def update(
-        self,
-        operation: Operation,
-        resource_id: str,
-        inputs: Properties,
-        outputs: Properties,
-        ignored: Sequence[str],
-    ) -> ResourceState:
-        """Raise ClusterUnreachableError."""
-        raise self._refusal(operation, "update")
-
-    def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Raise ClusterUnreachableError unless unreachable resources are dropped; a release is never dropped."""
-        if operation.token == RELEASE or not self._is_dropped():
-            raise self._refusal(operation, "delete")
-
-    def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of the object that an interrupted create made, None if it made none."""
-        return self.resources.made(operation, inputs)
-
-    def _refusal(self, operation: Operation, verb: str) -> ClusterUnreachableError:
-        if operation.token == RELEASE:
-            return ClusterUnreachableError(
-                f"can't {verb} Helm Release with unreachable cluster: {self.reason}"
-            )
-        way_out = f". {_WAY_OUT}" if verb == "delete" else ""
-        return ClusterUnreachableError(
-            f"configured Kubernetes cluster is unreachable: {self.reason}{way_out}"
-        )
-
-    def _is_dropped(self) -> bool:
-        setting = self.configuration.get("deleteUnreachable", self.environment.get(DELETE_UNREACHABLE, ""))
-        return str(setting).lower() == "true"

@@ -56,12 +56,12 @@ from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import Properties, has_unknown
 
-# ruff: noqa: ARG002 - ResourceOperations defines the parameters
+# ruff: noqa: ARG002 - objects and releases have the same operations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objects:
-    """Implements `ResourceOperations` for objects; `faults` are injected into their creation."""
+    """Implements the operations on objects; `faults` are injected into their creation."""
 
     faults: Faults
 

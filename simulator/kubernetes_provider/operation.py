@@ -1,10 +1,6 @@
 """The data types of the provider: operations, their outcome, kinds, annotations and settings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
@@ -175,57 +171,6 @@ class ResourceState:
 
 
 GONE = ResourceState(outputs={}, inputs={})
-
-
-class ResourceOperations(Protocol):
-    """The operations on resources of one sort. Each raises RehearsalError with the fix."""
-
-    def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
-        """Return the complete inputs."""
-        ...
-
-    def diff(
-        self, operation: Operation, outputs: Properties, old: Properties, new: Properties
-    ) -> provider_pb2.DiffResponse:
-        """Compare the last-applied inputs with new inputs."""
-        ...
-
-    def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the known outputs of a create."""
-        ...
-
-    def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the known outputs of an update."""
-        ...
-
-    def create(self, operation: Operation, inputs: Properties) -> ResourceState:
-        """Create the resource and wait until it is ready."""
-        ...
-
-    def read(
-        self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
-    ) -> ResourceState:
-        """Return the live resource; GONE if it does not exist."""
-        ...
-
-    def update(
-        self,
-        operation: Operation,
-        resource_id: str,
-        inputs: Properties,
-        outputs: Properties,
-        ignored: Sequence[str],
-    ) -> ResourceState:
-        """Update the resource and wait until it is ready."""
-        ...
-
-    def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Delete the resource and wait for its removal."""
-        ...
-
-    def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of the object that an interrupted create made, None if it made none."""
-        ...
 
 
 def object_id(obj: Json) -> str:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import grpc
 from google.protobuf import empty_pb2
@@ -18,19 +18,14 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeUnreachable
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror, Helm
-from holdfast.simulator.kubernetes_provider.instances import (
-    Instances,
-    Reach,
-    UnreachableResources,
-    everywhere,
-)
+from holdfast.simulator.kubernetes_provider.instances import Instances, Reach, everywhere
 from holdfast.simulator.kubernetes_provider.objects import Objects
 from holdfast.simulator.kubernetes_provider.operation import (
+    GONE,
     RELEASE,
     Naming,
     Operation,
     ProviderSettings,
-    ResourceOperations,
     ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
@@ -47,6 +42,9 @@ class _Request(Protocol):
     @property
     def type(self) -> str: ...
 
+
+#: Both sorts have the same operations. Each raises RehearsalError with the fix.
+_Resources: TypeAlias = Objects | Releases
 
 _DISABLED = provider_pb2.CheckRequest.AutonamingOptions.DISABLE
 
@@ -85,7 +83,7 @@ class KubernetesProvider(Instances):
             operation = Operation(
                 urn=urn, token=token, client=client, cancellation=cancellation, settings=ProviderSettings()
             )
-            return self._known_resources(token).made(operation, inputs)
+            return self._resources(token).made(operation, inputs)
 
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
@@ -109,7 +107,7 @@ class KubernetesProvider(Instances):
             )
             news, olds = from_struct(request.news), from_struct(request.olds)
             try:
-                inputs = self._resources(request, context).check(operation, news, olds, naming)
+                inputs = self._resources(request.type).check(operation, news, olds, naming)
             except KubeUnreachable:
                 raise
             except RehearsalError as error:
@@ -123,7 +121,7 @@ class KubernetesProvider(Instances):
         """Compare the last-applied inputs of a resource with its new inputs."""
         self._known.add(request.urn)
         with self._operation(request, context) as operation:
-            return self._resources(request, context).diff(
+            return self._resources(request.type).diff(
                 operation,
                 from_struct(request.olds),
                 from_struct(request.old_inputs),
@@ -135,12 +133,15 @@ class KubernetesProvider(Instances):
     ) -> provider_pb2.CreateResponse:
         """Create a resource and wait until it is ready; in a preview, return the planned outputs."""
         inputs = from_struct(request.properties)
-        resources = self._resources(request, context)
+        resources, unreachable = self._resources(request.type), self.unreachable(context)
         with self._operation(request, context, timeout=request.timeout) as operation:
             if request.preview:
-                planned = resources.plan_create(operation, inputs)
+                # Without its API server nothing completes the inputs.
+                planned = inputs if unreachable else resources.plan_create(operation, inputs)
                 return provider_pb2.CreateResponse(properties=to_struct(planned))
             self._faults.before_call(f"create {request.type}")
+            if unreachable:
+                unreachable.refuse(request.type, "create")
             outcome = resources.create(operation, inputs)
         return provider_pb2.CreateResponse(id=outcome.id, properties=to_struct(outcome.outputs))
 
@@ -151,7 +152,10 @@ class KubernetesProvider(Instances):
         self._faults.before_call(f"read {request.type}")
         outputs, inputs = from_struct(request.properties), from_struct(request.inputs)
         with self._operation(request, context) as operation:
-            outcome = self._resources(request, context).read(operation, request.id, outputs, inputs)
+            if unreachable := self.unreachable(context):
+                unreachable.refuse(request.type, "read")
+                return _read_response(GONE)
+            outcome = self._resources(request.type).read(operation, request.id, outputs, inputs)
         return _read_response(outcome)
 
     def Update(
@@ -159,12 +163,14 @@ class KubernetesProvider(Instances):
     ) -> provider_pb2.UpdateResponse:
         """Update a resource and wait until it is ready; in a preview, return the planned outputs."""
         inputs, outputs = from_struct(request.news), from_struct(request.olds)
-        resources = self._resources(request, context)
+        resources, unreachable = self._resources(request.type), self.unreachable(context)
         with self._operation(request, context, timeout=request.timeout) as operation:
             if request.preview:
-                planned = resources.plan_update(operation, inputs, outputs)
+                planned = inputs if unreachable else resources.plan_update(operation, inputs, outputs)
                 return provider_pb2.UpdateResponse(properties=to_struct(planned))
             self._faults.before_call(f"update {request.type}")
+            if unreachable:
+                unreachable.refuse(request.type, "update")
             outcome = resources.update(operation, request.id, inputs, outputs, request.ignoreChanges)
         return provider_pb2.UpdateResponse(properties=to_struct(outcome.outputs))
 
@@ -172,7 +178,11 @@ class KubernetesProvider(Instances):
         """Delete a resource and wait for its removal."""
         self._faults.before_call(f"delete {request.type}")
         with self._operation(request, context, timeout=request.timeout) as operation:
-            self._resources(request, context).remove(operation, request.id, from_struct(request.properties))
+            if unreachable := self.unreachable(context):
+                unreachable.refuse(request.type, "delete")
+            else:
+                outputs = from_struct(request.properties)
+                self._resources(request.type).remove(operation, request.id, outputs)
         self._faults.after_delete(request.urn)
         return empty_pb2.Empty()
 
@@ -193,14 +203,7 @@ class KubernetesProvider(Instances):
         self._session.cancel()
         return empty_pb2.Empty()
 
-    def _resources(self, request: _Request, context: grpc.ServicerContext) -> ResourceOperations:
-        found = self._known_resources(request.type)
-        reason = self.unreachable(context)
-        if reason is None:
-            return found
-        return UnreachableResources(resources=found, reason=reason, configuration=self.configuration(context))
-
-    def _known_resources(self, token: str) -> ResourceOperations:
+    def _resources(self, token: str) -> _Resources:
         return self._releases if token == RELEASE else self._objects
 
     @contextmanager

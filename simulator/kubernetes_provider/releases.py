@@ -55,7 +55,7 @@ from holdfast.simulator.pulumi.values import (
     reveal,
 )
 
-# ruff: noqa: ARG002 - ResourceOperations defines the parameters
+# ruff: noqa: ARG002 - objects and releases have the same operations
 
 
 _DIGEST = "__chartDigest"
@@ -66,7 +66,7 @@ _IDENTITY = ("name", "namespace")
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Implements `ResourceOperations` for releases with a helm program and the charts of a mirror."""
+    """Implements the operations on releases with a helm program and the charts of a mirror."""
 
     helm: Helm
     charts: ChartMirror

@@ -1,21 +1,15 @@
 """A change of the cluster replaces a provider instance; an unreachable cluster refuses operations."""
 
-from typing import cast
-
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider.instances import (
     DELETE_UNREACHABLE,
     ClusterUnreachableError,
-    UnreachableResources,
+    UnreachableCluster,
+    drops_unreachable,
     replacing,
 )
-from holdfast.simulator.kubernetes_provider.objects import Objects
-from holdfast.simulator.kubernetes_provider.operation import GONE, RELEASE, Operation, ProviderSettings
-from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.kubernetes_provider.operation import RELEASE
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
 
@@ -50,58 +44,34 @@ def test_another_cluster_replaces_the_instance() -> None:
 
 
 _REASON = "unable to load schema information from the API server: no such host"
-
-
-def _unreachable(*, configuration: "Json | None" = None, variable: str = "") -> UnreachableResources:
-    return UnreachableResources(
-        resources=Objects(faults=Faults()),
-        reason=_REASON,
-        configuration=configuration or {},
-        environment={DELETE_UNREACHABLE: variable},
-    )
-
-
-def _operation(token: str = "kubernetes:core/v1:ConfigMap") -> Operation:
-    return Operation(
-        urn=f"urn:pulumi:test::test::{token}::one",
-        token=token,
-        # An unreachable cluster is never called.
-        client=cast("KubeClient", None),
-        cancellation=Cancellation(),
-        settings=ProviderSettings(),
-    )
-
-
-def test_plan_for_an_unreachable_cluster_returns_the_inputs() -> None:
-    inputs = {"metadata": {"name": "a"}}
-    assert _unreachable().plan_create(_operation(), inputs) == inputs, "a first preview would fail"
-    assert _unreachable().plan_update(_operation(), inputs, {}) == inputs, "a later preview would fail"
-
-
-def test_operations_on_an_unreachable_cluster_are_refused_with_the_reason() -> None:
-    resources, obj, release = _unreachable(), _operation(), _operation(RELEASE)
-    unreachable = f"^configured Kubernetes cluster is unreachable: {_REASON}$"
-    with pytest.raises(ClusterUnreachableError, match=unreachable):
-        resources.create(obj, {})
-    with pytest.raises(ClusterUnreachableError, match=unreachable):
-        resources.update(obj, "default/one", {}, {}, ())
-    with pytest.raises(ClusterUnreachableError, match="can't create Helm Release with unreachable cluster"):
-        resources.create(release, {})
-    with pytest.raises(ClusterUnreachableError, match="can't delete Helm Release with unreachable cluster"):
-        resources.remove(release, "default/one", {})
-    with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        resources.read(obj, "default/one", {}, {})
-    with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        resources.remove(obj, "default/one", {})
+_OBJECT = "kubernetes:core/v1:ConfigMap"
 
 
 @pytest.mark.parametrize(
-    "resources",
-    [_unreachable(configuration={"deleteUnreachable": True}), _unreachable(variable="true")],
-    ids=["setting", "variable"],
+    ("token", "verb", "message"),
+    [
+        (_OBJECT, "create", f"^configured Kubernetes cluster is unreachable: {_REASON}$"),
+        (_OBJECT, "update", f"^configured Kubernetes cluster is unreachable: {_REASON}$"),
+        (_OBJECT, "read", f"failed to read .*{_REASON}.*{DELETE_UNREACHABLE}"),
+        (_OBJECT, "delete", f"{_REASON}.*{DELETE_UNREACHABLE}"),
+        (RELEASE, "create", "can't create Helm Release with unreachable cluster"),
+        (RELEASE, "delete", "can't delete Helm Release with unreachable cluster"),
+    ],
 )
-def test_unreachable_resource_is_dropped_on_request(resources: UnreachableResources) -> None:
-    assert resources.read(_operation(), "default/one", {}, {}) == GONE, "a refresh removes it from the state"
-    resources.remove(_operation(), "default/one", {})
-    with pytest.raises(ClusterUnreachableError):
-        resources.remove(_operation(RELEASE), "default/one", {})
+def test_operations_on_an_unreachable_cluster_are_refused_with_the_reason(
+    token: str, verb: str, message: str
+) -> None:
+    with pytest.raises(ClusterUnreachableError, match=message):
+        UnreachableCluster(reason=_REASON, drops=False).refuse(token, verb)
+
+
+def test_unreachable_resource_is_dropped_on_request_but_not_created_and_a_release_not_deleted() -> None:
+    assert drops_unreachable({"deleteUnreachable": True}, {}), "the setting asks for it"
+    assert drops_unreachable({}, {DELETE_UNREACHABLE: "true"}), "so does the variable"
+    assert not drops_unreachable({}, {DELETE_UNREACHABLE: ""}), "otherwise the state is kept"
+    cluster = UnreachableCluster(reason=_REASON, drops=True)
+    for token, verb in ((_OBJECT, "read"), (_OBJECT, "delete"), (RELEASE, "read")):
+        cluster.refuse(token, verb)
+    for token, verb in ((RELEASE, "delete"), (_OBJECT, "create")):
+        with pytest.raises(ClusterUnreachableError):
+            cluster.refuse(token, verb)
