@@ -87,8 +87,7 @@ def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> No
             raise RehearsalError(message) from error
         progress.finished(piece.title)
 
-    with progress:
-        _side_by_side(chains(survey, CHAINS), make, stop=runner.stop, tick=progress.tick)
+    _side_by_side(chains(survey, CHAINS), make, stop=runner.stop, tick=progress.tick)
 
 
 def _make(piece: Piece, workspace: Workspace, runner: GoRunner, on_line: Callable[[str], None]) -> None:

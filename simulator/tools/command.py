@@ -5,9 +5,8 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-
-from rich.console import Console
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
@@ -17,7 +16,7 @@ from holdfast.simulator.tools.charts import write_crd_charts
 from holdfast.simulator.tools.locate import find_tool, take_survey
 from holdfast.simulator.tools.machine_table.aws import machine_table, read_sources
 from holdfast.simulator.tools.machine_table.azure import azure_machine_table, read_azure_sources
-from holdfast.simulator.tools.progress import one_line, progress_on, table
+from holdfast.simulator.tools.progress import Progress, one_line, summary
 from holdfast.simulator.tools.stamps import exclusive
 
 
@@ -49,7 +48,7 @@ def run(parsed: argparse.Namespace) -> int:
         elif parsed.command == "machine-tables":
             write_machine_tables(workspace)
         else:
-            build(workspace, Console())
+            build(workspace)
     except OSError as error:
         print(f"error: {error.strerror or error}: {error.filename or 'the tools folder'}", file=sys.stderr)
         return 1
@@ -80,24 +79,28 @@ def archive(folder: Path, workspace: Workspace) -> Path:
     return file
 
 
-def build(workspace: Workspace, console: Console) -> None:
-    """Make what is missing and show what came from where. Raises RehearsalError."""
+def _say(line: str) -> None:
+    # At once, also to a log.
+    print(line, flush=True)
+
+
+def build(workspace: Workspace, say: Callable[[str], None] = _say) -> None:
+    """Make what is missing and say what came from where. Raises RehearsalError."""
 
     def waiting(holder: str) -> None:
-        console.print(
-            f"tools: another build runs in this checkout (process {holder}); waiting for it", markup=False
-        )
+        say(f"tools: another build runs in this checkout (process {holder}); waiting for it")
 
     with exclusive(workspace.tools_dir / "lock", waiting):
         survey = take_survey(workspace)
         if survey.missing and (archive := os.environ.get(VARIABLE)):
             taken = unpack(Path(archive), survey, workspace)
-            console.print(f"tools: {len(taken)} of {len(survey.missing)} from {archive}", soft_wrap=True)
+            say(f"tools: {len(taken)} of {len(survey.missing)} from {archive}")
             survey = take_survey(workspace)
         if not survey.missing:
-            console.print(one_line(survey), highlight=False)
+            say(one_line(survey))
             return
-        console.print(f"tools: {len(survey.missing)} to make: {', '.join(survey.missing)}", soft_wrap=True)
-        progress = progress_on(console, total=len(survey.missing))
+        say(f"tools: {len(survey.missing)} to make: {', '.join(survey.missing)}")
+        progress = Progress(say, total=len(survey.missing))
         make_missing(survey, workspace, progress)
-    console.print(table(survey, progress.seconds))
+    for line in summary(survey, progress.seconds):
+        say(line)

@@ -8,7 +8,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
@@ -20,9 +19,9 @@ from tests.support.fakes.go_toolchain import FakeGo, checkout
 
 
 def make(workspace: Workspace) -> str:
-    shown = io.StringIO()
-    build(workspace, Console(file=shown, width=200))
-    return shown.getvalue()
+    shown: list[str] = []
+    build(workspace, shown.append)
+    return "\n".join(shown)
 
 
 def empty_checkout(folder: Path) -> Workspace:

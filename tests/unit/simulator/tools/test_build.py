@@ -1,6 +1,5 @@
 """A build creates missing pieces, keeps current ones, and never leaves a partial piece."""
 
-import io
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from rich.console import Console
 
 from holdfast.__main__ import main
 from holdfast.infra import versions
@@ -37,9 +35,9 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def make(workspace: Workspace) -> str:
-    shown = io.StringIO()
-    build(workspace, Console(file=shown, width=100))
-    return shown.getvalue()
+    shown: list[str] = []
+    build(workspace, shown.append)
+    return "\n".join(shown)
 
 
 def change_a_pin(workspace: Workspace) -> None:
