@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Final, Protocol, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
@@ -100,6 +101,35 @@ class Instance:
 
 #: The label of a node's region.
 REGION: Final = "topology.kubernetes.io/region"
+# As in the cost model, a spot machine costs a tenth.
+SPOT_PRICE: Final = 0.1
+_EFFECTS: Final[Mapping[str, str]] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+
+
+def node_taint(taint: Json) -> Json:
+    """Return a taint of a node group in the format of a node."""
+    value = {"value": taint["value"]} if taint.get("value") else {}
+    effect = str(taint.get("effect"))
+    return {"key": taint.get("key"), **value, "effect": _EFFECTS.get(effect, effect)}
+
+
+def stepped(amount: int, steps: Sequence[tuple[int | None, Fraction | int]]) -> Fraction:
+    """Return the part of an amount that a cloud reserves: each step's share of its range; None: without an end."""
+    kept, below = Fraction(0), 0
+    for upto, share in steps:
+        end = amount if upto is None else min(amount, upto)
+        kept += max(0, end - below) * share
+        below = end
+    return kept
+
+
+def whole_number(value: JsonValue) -> int:
+    """Return a number of an object as an integer; 0 for none."""
+    return int(value) if isinstance(value, int | float) else 0
 
 
 @dataclass(frozen=True, kw_only=True)

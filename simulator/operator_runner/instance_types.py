@@ -18,6 +18,9 @@ from holdfast.scheduling.labels import (
 )
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue, zones_of
 from holdfast.scheduling.reachability.node_labels import Provisioner, machine_labels
+from holdfast.simulator.clouds.aws.network import SUBNET
+from holdfast.simulator.clouds.aws.offerings import zones as ec2_zones
+from holdfast.simulator.clouds.machines import REGION
 from holdfast.simulator.clouds.reservations import EC2_RESERVATION, reservations
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.pod_spec import CannotRunError
@@ -119,10 +122,8 @@ def azure_instance_types(cluster: CloudObject) -> str:
     return instance_types(machines, zones_of(location) or ("0",), Provisioner.NAP)
 
 
-REGION: Final = "topology.kubernetes.io/region"
-_SUBNET: Final = "aws:ec2/subnet:Subnet"
-# The zones of a region without subnets of the stack, like in the simulator of EC2.
-_ZONES: Final = ("a", "b", "c")
+# Of a region without subnets of the stack.
+_MOST_ZONES: Final = 3
 
 
 class Ec2InstanceTypes:
@@ -149,7 +150,7 @@ class Ec2InstanceTypes:
         return instance_types(machines, self._zones(str(region)), reserved=known.current)
 
     def _zones(self, region: str) -> Sequence[str]:
-        subnets = self._cloud.read().of_type(_SUBNET)
+        subnets = self._cloud.read().of_type(SUBNET)
         zones = {str(subnet.outputs.get("availabilityZone")) for subnet in subnets}
         ours = sorted(zone for zone in zones if zone.startswith(region))
-        return ours or [f"{region}{letter}" for letter in _ZONES]
+        return ours or ec2_zones(region)[:_MOST_ZONES]

@@ -4,12 +4,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from holdfast.scheduling.json import mapping
+from holdfast.simulator.clouds.aws.cluster import ACCESS_ENTRY, CLUSTER, cluster_named
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION
 from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
-_CLUSTER: Final = "aws:eks/cluster:Cluster"
-_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 CALLER: Final = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
 # The API server's answer to a caller without an access entry.
@@ -22,7 +21,7 @@ def refuse_connection(attempt: ConnectionAttempt) -> str | None:
     name = connection.option("--cluster-name")
     if connection.arguments[:2] != ("eks", "get-token") or name is None:
         return None
-    cluster = next((one for one in inventory.of_type(_CLUSTER) if one.outputs.get("name") == name), None)
+    cluster = cluster_named(name, inventory)
     # Each cluster has its own address, also after a replacement under the same name.
     if cluster is None or cluster.outputs.get("endpoint") not in (None, connection.server):
         host = urlsplit(connection.server).netloc.partition(":")[0] or name
@@ -36,7 +35,7 @@ def private_endpoints(inventory: Inventory) -> list[str]:
     return [
         f"the API server of {one.outputs.get('name')} has a private endpoint only: run `pulumi up` where its network "
         "is reached (a VPN, a peered network, a runner inside the VPC). A rehearsal reaches it from anywhere"
-        for one in inventory.of_type(_CLUSTER)
+        for one in inventory.of_type(CLUSTER)
         if mapping(one.outputs.get("vpcConfig")).get("endpointPublicAccess") is False
     ]
 
@@ -51,6 +50,6 @@ def _lets_in(cluster: CloudObject, caller: str, inventory: Inventory) -> bool:
     def concerns(one: CloudObject) -> bool:
         return one.inputs.get("clusterName") == name and one.inputs.get("principalArn") == caller
 
-    return any(map(concerns, inventory.of_type(_ENTRY))) and any(
+    return any(map(concerns, inventory.of_type(ACCESS_ENTRY))) and any(
         map(concerns, inventory.of_type(_ASSOCIATION))
     )

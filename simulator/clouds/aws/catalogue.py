@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.aws import (
     access,
     addons,
@@ -15,15 +15,14 @@ from holdfast.simulator.clouds.aws import (
     offerings,
     storage,
 )
-from holdfast.simulator.clouds.aws.api_server import private_endpoints, refuse_connection
+from holdfast.simulator.clouds.aws.api_server import CALLER, private_endpoints, refuse_connection
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, arn, identify, place, placeholder, region
 from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
 from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Messages, ResourceRequest
 
 
 def _caller_identity(_: Call) -> Json:
-    arn = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
-    return {"accountId": ACCOUNT, "arn": arn, "id": ACCOUNT, "userId": "AIDAREHEARSAL0000001"}
+    return {"accountId": ACCOUNT, "arn": CALLER, "id": ACCOUNT, "userId": "AIDAREHEARSAL0000001"}
 
 
 def _region(call: Call) -> Json:
@@ -55,13 +54,8 @@ INVOKES: Mapping[str, Invoke] = {
 
 def _all_tags(request: ResourceRequest) -> JsonValue:
     """The resource's tags, over the default tags of the provider."""
-    defaults = _object(request.configuration, "defaultTags")
-    return {**_object(defaults, "tags"), **_object(request.inputs, "tags")}
-
-
-def _object(values: Json, name: str) -> Json:
-    found = values.get(name)
-    return found if isinstance(found, Mapping) else {}
+    defaults = mapping(request.configuration.get("defaultTags"))
+    return {**mapping(defaults.get("tags")), **mapping(request.inputs.get("tags"))}
 
 
 CATALOGUE = Catalogue(

@@ -7,6 +7,7 @@ from typing import Final
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.aws import offerings
 from holdfast.simulator.clouds.aws.names import place, region
+from holdfast.simulator.clouds.aws.network import SUBNET
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
@@ -22,7 +23,7 @@ ROLE: Final = "aws:iam/role:Role"
 
 def cluster_of(request: ResourceRequest) -> CloudObject | None:
     """Return the cluster of an object, None where it does not exist."""
-    return _cluster_named(request.inputs.get("clusterName"), request.inventory)
+    return cluster_named(request.inputs.get("clusterName"), request.inventory)
 
 
 def no_cluster(request: ResourceRequest) -> str | None:
@@ -56,9 +57,6 @@ def policies_of(role: CloudObject, inventory: Inventory) -> set[str]:
     }
 
 
-_SUBNET: Final = "aws:ec2/subnet:Subnet"
-
-
 def _endpoint(request: ResourceRequest) -> str:
     return f"https://{request.digest[:32].upper()}.gr7.{place(request)}.eks.amazonaws.com"
 
@@ -81,7 +79,7 @@ def _vpc_config(request: ResourceRequest) -> JsonValue:
 
 def _vpc_of_subnets(request: ResourceRequest, subnets: JsonValue) -> str:
     for subnet in sequence(subnets):
-        found = request.inventory.find(_SUBNET, str(subnet))
+        found = request.inventory.find(SUBNET, str(subnet))
         if found is not None:
             return str(found.inputs.get("vpcId"))
     return f"vpc-{request.digest[34:51]}"
@@ -128,7 +126,8 @@ def _keeps_encryption(request: ResourceRequest) -> Json:
     return {**request.inputs, "encryptionConfig": encryption} if encryption else request.inputs
 
 
-def _cluster_named(name: JsonValue, inventory: Inventory) -> CloudObject | None:
+def cluster_named(name: JsonValue, inventory: Inventory) -> CloudObject | None:
+    """Return the cluster with a name."""
     return next((one for one in inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
 
 
@@ -144,9 +143,9 @@ def _cloud_control_resource(call: Call) -> Json:
         return offerings.reservation(call)
     if kind != "AWS::EKS::Cluster":
         raise RehearsalError(f"Cloud Control resources of type {kind} are not simulated")
-    found = _cluster_named(name, call.inventory)
+    found = cluster_named(name, call.inventory)
     if found is None:
-        raise RehearsalError(f"ResourceNotFoundException: No cluster found for name: {name}.")
+        raise _not_found("cluster", name)
     encryption = mapping(found.inputs.get("encryptionConfig"))
     listed: JsonValue = [
         {
@@ -197,7 +196,7 @@ def _not_found(what: str, name: JsonValue) -> RehearsalError:
 def _get_cluster(call: Call) -> Json:
     """A cluster in the plural forms of the provider's function."""
     name = call.arguments.get("name")
-    found = _cluster_named(name, call.inventory)
+    found = cluster_named(name, call.inventory)
     if found is None:
         raise _not_found("cluster", name)
     outputs = found.outputs

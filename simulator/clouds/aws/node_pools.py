@@ -18,8 +18,16 @@ from holdfast.simulator.clouds.aws.cluster import (
     trusts,
 )
 from holdfast.simulator.clouds.aws.names import region
+from holdfast.simulator.clouds.aws.network import SUBNET
+from holdfast.simulator.clouds.aws.offerings import zones
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
-from holdfast.simulator.clouds.machines import MachineGroup, SimulatedMachine
+from holdfast.simulator.clouds.machines import (
+    REGION,
+    MachineGroup,
+    SimulatedMachine,
+    node_taint,
+    whole_number,
+)
 
 # Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
@@ -94,24 +102,15 @@ RESOURCES: Mapping[str, Rules] = {
 }
 
 
-_SUBNET: Final = "aws:ec2/subnet:Subnet"
 # EKS's default instance type, and its capacity.
 _DEFAULT_TYPE: Final = "t3.medium"
 _DEFAULT_CAPACITY: Final = {"cpu": "2", "memory": "4096Mi"}
-# The zones of subnets that are not in the state.
-_ZONES: Final = ("a", "b", "c")
-_EFFECTS: Final[Mapping[str, str]] = {
-    "NO_SCHEDULE": "NoSchedule",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-    "NO_EXECUTE": "NoExecute",
-}
 
 
 def machines_of(group: MachineGroup) -> Sequence[SimulatedMachine]:
     """Return the machines of a node group: its desired size, round robin over its subnets."""
     inputs = group.target.inputs
-    wanted = mapping(inputs.get("scalingConfig")).get("desiredSize", 0)
-    count = int(wanted) if isinstance(wanted, int | float) else 0
+    count = whole_number(mapping(inputs.get("scalingConfig")).get("desiredSize"))
     return [_machine(group, index) for index in range(count)]
 
 
@@ -127,7 +126,7 @@ def _machine(group: MachineGroup, index: int) -> SimulatedMachine:
         ARCH: "amd64",
         OS: "linux",
         ZONE: zone,
-        "topology.kubernetes.io/region": where,
+        REGION: where,
         INSTANCE_TYPE: machine,
         "eks.amazonaws.com/nodegroup": _name(group),
         "eks.amazonaws.com/capacityType": str(inputs.get("capacityType") or "ON_DEMAND"),
@@ -138,7 +137,7 @@ def _machine(group: MachineGroup, index: int) -> SimulatedMachine:
         provider_id=f"aws:///{zone}/i-{identity}",
         labels=labels,
         capacity=_capacity(machine),
-        taints=tuple(_taint(mapping(each)) for each in sequence(inputs.get("taints"))),
+        taints=tuple(node_taint(mapping(each)) for each in sequence(inputs.get("taints"))),
     )
 
 
@@ -149,11 +148,13 @@ def _name(group: MachineGroup) -> str:
 def _zone(group: MachineGroup, index: int, where: str) -> str:
     subnets = sequence(group.target.inputs.get("subnetIds"))
     if subnets:
-        found = group.inventory.find(_SUBNET, str(subnets[index % len(subnets)]))
+        found = group.inventory.find(SUBNET, str(subnets[index % len(subnets)]))
         zone = found.outputs.get("availabilityZone") if found is not None else None
         if zone:
             return str(zone)
-    return f"{where}{_ZONES[index % len(_ZONES)]}"
+    # Of a subnet that is not in the state.
+    known = zones(where)
+    return known[index % len(known)]
 
 
 def _region_of_arn(group: MachineGroup) -> JsonValue:
@@ -172,15 +173,6 @@ def _capacity(machine: str) -> dict[str, str]:
     return {**held, "pods": "110"}
 
 
-def _taint(taint: Json) -> Json:
-    value = {"value": taint["value"]} if taint.get("value") else {}
-    return {
-        "key": taint.get("key"),
-        **value,
-        "effect": _EFFECTS.get(str(taint.get("effect")), str(taint.get("effect"))),
-    }
-
-
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
@@ -189,8 +181,7 @@ def _latest_version(request: ResourceRequest) -> int:
     current = request.inventory.find(_TEMPLATE, request.id) if request.id else None
     if current is None:
         return 1
-    version = current.computed.get("latestVersion")
-    before = int(version) if isinstance(version, int | float) else 1
+    before = whole_number(current.computed.get("latestVersion")) or 1
     same = _launched(current.inputs) == _launched(request.inputs)
     return before if same else before + 1
 
@@ -203,8 +194,7 @@ def _launched(inputs: Mapping[str, object]) -> Mapping[str, object]:
 def _default_version(request: ResourceRequest) -> int:
     if request.inputs.get("updateDefaultVersion") is True:
         return _latest_version(request)
-    asked = request.inputs.get("defaultVersion")
-    return int(asked) if isinstance(asked, int | float) else 1
+    return whole_number(request.inputs.get("defaultVersion")) or 1
 
 
 LAUNCH_TEMPLATES: Mapping[str, Rules] = {

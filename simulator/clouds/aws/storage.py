@@ -90,7 +90,7 @@ INVOKES: Mapping[str, Invoke] = {
 
 
 _BUCKET: Final = "aws:s3/bucket:Bucket"
-_OBJECTS: Final = ("aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject")
+_OBJECT: Final = "aws:s3/bucketObjectv2:BucketObjectv2"
 # The settings that a bucket has once.
 _SETTINGS: Final = (
     "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
@@ -124,7 +124,7 @@ def _not_empty(deletion: Deletion) -> str | None:
 
 
 def _holds_objects(inventory: Inventory, bucket: JsonValue) -> bool:
-    return any(one.inputs.get("bucket") == bucket for token in _OBJECTS for one in inventory.of_type(token))
+    return any(one.inputs.get("bucket") == bucket for one in inventory.of_type(_OBJECT))
 
 
 _SETTING: Final = Rules(name_property="", identify=_whose, overwrites=True, refuse_create=(_no_bucket,))
@@ -153,6 +153,6 @@ RESOURCES: Mapping[str, Rules] = {
         },
         refuse_delete=(_not_empty,),
     ),
-    **dict.fromkeys(_OBJECTS, Rules(name_property="", refuse_create=(_no_bucket,))),
+    _OBJECT: Rules(name_property="", refuse_create=(_no_bucket,)),
     **dict.fromkeys(_SETTINGS, _SETTING),
 }

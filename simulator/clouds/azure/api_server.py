@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.iam import has_role
-from holdfast.simulator.clouds.azure.names import CALLER, said, same_id, subscription_of
+from holdfast.simulator.clouds.azure.names import CALLER, asked_cluster_id, said, same_id
 from holdfast.simulator.clouds.catalogue import Call, ConnectionAttempt, Invoke
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
@@ -27,14 +27,10 @@ def addresses_of(cluster: CloudObject) -> dict[str, str]:
 
 
 def _asked(call: Call) -> CloudObject:
-    group, name = (call.arguments.get(field) for field in ("resourceGroupName", "resourceName"))
-    path = (
-        f"/subscriptions/{subscription_of(call.configuration)}/resourceGroups/{group}/providers/"
-        f"Microsoft.ContainerService/managedClusters/{name}"
-    )
     for cluster in call.inventory.of_type(CLUSTER):
-        if same_id(cluster.id, path):
+        if same_id(cluster.id, asked_cluster_id(call)):
             return cluster
+    group, name = (call.arguments.get(field) for field in ("resourceGroupName", "resourceName"))
     raise RehearsalError(
         said(
             "ResourceNotFound",

@@ -7,7 +7,17 @@ from typing import Final
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.azure.iam import IDENTITY, has_role
-from holdfast.simulator.clouds.azure.names import TENANT, group_id, guid, identified, no_group, said, same_id
+from holdfast.simulator.clouds.azure.names import (
+    TENANT,
+    cluster_id,
+    group_id,
+    guid,
+    identified,
+    no_group,
+    no_parent,
+    said,
+    same_id,
+)
 from holdfast.simulator.clouds.azure.network import SUBNET
 from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, CloudState
@@ -300,23 +310,14 @@ RESOURCES: Mapping[str, Rules] = {
 _MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
 
 
-def _cluster_id(request: ResourceRequest) -> str:
-    name = request.inputs.get("resourceName")
-    return f"{group_id(request)}/providers/Microsoft.ContainerService/managedClusters/{name}"
-
-
 def _maintenance_id(request: ResourceRequest) -> str:
-    return f"{_cluster_id(request)}/maintenanceConfigurations/{request.name}"
+    return f"{cluster_id(request)}/maintenanceConfigurations/{request.name}"
 
 
 def _no_cluster(request: ResourceRequest) -> str | None:
-    if request.inventory.find(CLUSTER, _cluster_id(request)) is not None:
+    if request.inventory.find(CLUSTER, cluster_id(request)) is not None:
         return None
-    return said(
-        "ParentResourceNotFound",
-        "Failed to perform 'write' on resource of type 'managedClusters/maintenanceConfigurations', because the parent "
-        f"resource '{_cluster_id(request)}' could not be found.",
-    )
+    return no_parent("managedClusters/maintenanceConfigurations", cluster_id(request))
 
 
 def _logs_id(request: ResourceRequest) -> str:

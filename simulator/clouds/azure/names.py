@@ -3,7 +3,7 @@
 from typing import Final
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.catalogue import Identify, ResourceRequest
+from holdfast.simulator.clouds.catalogue import Call, Identify, ResourceRequest
 
 
 def said(code: str, message: str) -> str:
@@ -33,6 +33,31 @@ def subscription(request: ResourceRequest) -> str:
 def group_id(request: ResourceRequest) -> str:
     """Return the id of an object's resource group."""
     return f"/subscriptions/{subscription(request)}/resourceGroups/{request.inputs.get('resourceGroupName')}"
+
+
+def managed_cluster(group: str, name: object) -> str:
+    """Return the id of a cluster in a resource group, which an id names."""
+    return f"{group}/providers/Microsoft.ContainerService/managedClusters/{name}"
+
+
+def cluster_id(request: ResourceRequest) -> str:
+    """Return the id of the cluster of an object."""
+    return managed_cluster(group_id(request), request.inputs.get("resourceName"))
+
+
+def asked_cluster_id(call: Call) -> str:
+    """Return the id of the cluster of a function call."""
+    group = f"/subscriptions/{subscription_of(call.configuration)}/resourceGroups/{call.arguments.get('resourceGroupName')}"
+    return managed_cluster(group, call.arguments.get("resourceName"))
+
+
+def no_parent(kind: str, parent: str) -> str:
+    """Return the error for a part of a resource that does not exist."""
+    return said(
+        "ParentResourceNotFound",
+        f"Failed to perform 'write' on resource of type '{kind}', because the parent resource '{parent}' could not be "
+        "found.",
+    )
 
 
 def identified(kind: str) -> Identify:

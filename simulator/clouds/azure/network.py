@@ -80,11 +80,16 @@ def _naming(kind: str, field: str) -> Refuse:
 
 
 def _ids(value: JsonValue) -> list[str]:
+    """Return the ids in a reference or a list of them: an id, an object with one, or a pool in a subnet."""
     several = sequence(value) or [value]
-    return [str(mapping(each)["id"]) for each in several if mapping(each).get("id")]
+    found = (
+        each if isinstance(each, str) else mapping(each).get("id") or mapping(each).get("vnetSubnetID")
+        for each in several
+    )
+    return [str(each) for each in found if each]
 
 
-def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseDeletion:
+def _in_use(code: str, what: str, *users: tuple[str, str], fix: str = "") -> RefuseDeletion:
     """Return the refusal to delete an object that objects of these (type, input) pairs reference."""
 
     def refuse(deletion: Deletion) -> str | None:
@@ -92,7 +97,7 @@ def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseDeletion:
         if user is None:
             return None
         name = deletion.target.id.rpartition("/")[2]
-        return said(code, f"{what} {name} is in use by {user} and cannot be deleted.")
+        return said(code, f"{what} {name} is in use by {user} and cannot be deleted.{fix}")
 
     return refuse
 
@@ -102,30 +107,6 @@ def _users(deletion: Deletion, users: tuple[tuple[str, str], ...]) -> Iterator[s
         for one in deletion.inventory.of_type(token):
             if any(same_id(named, deletion.target.id) for named in _ids(one.inputs.get(field))):
                 yield one.id
-
-
-def _nodes_in(deletion: Deletion) -> str | None:
-    """The subnet of a node pool contains machines, and that of a private endpoint its address."""
-    for cluster in deletion.inventory.of_type(_CLUSTER):
-        profiles = map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
-        if any(same_id(profile.get("vnetSubnetID"), deletion.target.id) for profile in profiles):
-            return _occupied(deletion, cluster.id)
-    for pool in deletion.inventory.of_type(_POOL):
-        if same_id(pool.inputs.get("vnetSubnetID"), deletion.target.id):
-            return _occupied(deletion, pool.id)
-    for endpoint in deletion.inventory.of_type(PRIVATE_ENDPOINT):
-        if same_id(mapping(endpoint.inputs.get("subnet")).get("id"), deletion.target.id):
-            return _occupied(deletion, endpoint.id)
-    return None
-
-
-def _occupied(deletion: Deletion, user: str) -> str:
-    name = deletion.target.id.rpartition("/")[2]
-    return said(
-        "InUseSubnetCannotBeDeleted",
-        f"Subnet {name} is in use by {user} and cannot be deleted. In order to delete the subnet, delete all the "
-        "resources within the subnet. See aka.ms/deletesubnet.",
-    )
 
 
 def _within(parents: str, field: str, path: str) -> Identify:
@@ -177,7 +158,17 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_subnet_id,
         refuse_create=(_no_network, _naming(NAT_GATEWAY, "natGateway")),
         refuse_update=(_naming(NAT_GATEWAY, "natGateway"),),
-        refuse_delete=(_nodes_in,),
+        refuse_delete=(
+            # It contains the machines of a node pool, and the address of a private endpoint.
+            _in_use(
+                "InUseSubnetCannotBeDeleted",
+                "Subnet",
+                (_CLUSTER, "agentPoolProfiles"),
+                (_POOL, "vnetSubnetID"),
+                (PRIVATE_ENDPOINT, "subnet"),
+                fix=" In order to delete the subnet, delete all the resources within the subnet. See aka.ms/deletesubnet.",
+            ),
+        ),
     ),
     NAT_GATEWAY: Rules(
         name_property="natGatewayName",

@@ -4,20 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.instances import REGISTER
-from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id, subscription_of
-from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
+from holdfast.simulator.clouds.azure.names import asked_cluster_id, cluster_id, guid, no_parent, said, same_id
+from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, PRIORITY, SPOT_TAINT, pool_of, template_of
 from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.reservations import AZURE_RESERVATION_GROUP, reservations
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
-
-AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
-_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
-
-SPOT_LABEL: Final = "kubernetes.azure.com/scalesetpriority"
-SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
-
 
 #: The immutable fields that the provider does not replace a pool for.
 _FIXED: Final = (
@@ -34,7 +28,7 @@ _FIXED: Final = (
 
 def node_labels(request: ResourceRequest) -> JsonValue:
     """Return the labels of a pool, with AKS's label of spot pools."""
-    own = {SPOT_LABEL: "spot"} if _is_spot(request.inputs) else {}
+    own = {PRIORITY: "spot"} if _is_spot(request.inputs) else {}
     return {**mapping(request.inputs.get("nodeLabels")), **own}
 
 
@@ -57,18 +51,12 @@ def effective(inputs: Json) -> Json:
 
 def pool_path(request: ResourceRequest) -> str:
     """Return the id of a pool."""
-    return f"{cluster_path(request)}/agentPools/{request.name}"
-
-
-def cluster_path(request: ResourceRequest) -> str:
-    """Return the id of a pool's cluster."""
-    name = request.inputs.get("resourceName")
-    return f"{group_id(request)}/providers/Microsoft.ContainerService/managedClusters/{name}"
+    return f"{cluster_id(request)}/agentPools/{request.name}"
 
 
 def _cluster_of(request: ResourceRequest) -> CloudObject | None:
-    clusters = request.inventory.of_type(_CLUSTER)
-    return next((one for one in clusters if same_id(one.id, cluster_path(request))), None)
+    clusters = request.inventory.of_type(CLUSTER)
+    return next((one for one in clusters if same_id(one.id, cluster_id(request))), None)
 
 
 def _is_spot(inputs: Json) -> bool:
@@ -78,11 +66,7 @@ def _is_spot(inputs: Json) -> bool:
 def _no_cluster(request: ResourceRequest) -> str | None:
     if _cluster_of(request) is not None:
         return None
-    return said(
-        "ParentResourceNotFound",
-        "Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the parent resource "
-        f"'{cluster_path(request)}' could not be found.",
-    )
+    return no_parent("managedClusters/agentPools", cluster_id(request))
 
 
 def _group_is_unknown(request: ResourceRequest) -> str | None:
@@ -138,13 +122,7 @@ def _kept_inputs(request: ResourceRequest) -> Json:
 
 
 def _get(call: Call) -> Json:
-    group, cluster, name = (
-        call.arguments.get(field) for field in ("resourceGroupName", "resourceName", "agentPoolName")
-    )
-    path = (
-        f"/subscriptions/{subscription_of(call.configuration)}/resourceGroups/{group}/providers/"
-        f"Microsoft.ContainerService/managedClusters/{cluster}/agentPools/{name}"
-    )
+    path = f"{asked_cluster_id(call)}/agentPools/{call.arguments.get('agentPoolName')}"
     pools = call.inventory.of_type(AGENT_POOL)
     found = next((one for one in pools if same_id(one.id, path)), None)
     if found is None:

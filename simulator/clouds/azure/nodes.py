@@ -7,12 +7,12 @@ from math import ceil
 from typing import Final
 
 from holdfast.scheduling import machines
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import same_id
-from holdfast.simulator.clouds.machines import REGION, NodeTemplate
+from holdfast.simulator.clouds.machines import REGION, SPOT_PRICE, NodeTemplate, stepped, whole_number
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.
@@ -38,19 +38,10 @@ def allocatable(capacity: Mapping[str, str]) -> dict[str, str]:
     kept = min(_MEMORY_A_POD_MIB * pods + _MEMORY_MIB, ceil(memory * _MOST_OF_MEMORY))
     return {
         **capacity,
-        "cpu": f"{cores * 1000 - _cpu_kept(cores)}m",
+        "cpu": f"{cores * 1000 - stepped(cores, _CPU_STEPS)}m",
         "memory": f"{memory - kept - _MEMORY_EVICTION_MIB}Mi",
         "ephemeral-storage": f"{disk - ceil(disk * _DISK_EVICTION)}Gi",
     }
-
-
-def _cpu_kept(cores: int) -> int:
-    kept, below = 0, 0
-    for upto, share in _CPU_STEPS:
-        end = cores if upto is None else min(cores, upto)
-        kept += max(0, end - below) * share
-        below = end
-    return kept
 
 
 AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
@@ -93,6 +84,7 @@ def _is_of(pool: CloudObject, cluster: CloudObject) -> bool:
 
 AKS: Final = "kubernetes.azure.com"
 PRIORITY: Final = f"{AKS}/scalesetpriority"
+SPOT_TAINT: Final = f"{PRIORITY}=spot:NoSchedule"
 AGENT_POOL_LABEL: Final = f"{AKS}/agentpool"
 
 # AKS's defaults: pods with an overlay network, and without.
@@ -101,8 +93,6 @@ _FEWER_PODS: Final = 30
 _DISK_GIB: Final = 128
 # The zone label of a regional node: its fault domain.
 _NO_ZONE: Final = "0"
-# As in the cost model, a spot machine costs a tenth.
-_SPOT_PRICE: Final = 0.1
 # The minimum size of AKS, for unknown VM sizes.
 _SMALLEST: Final = machines.Machine(name="", vcpus=2, memory_mib=4096, gpus=0, hourly_price=0.1)
 
@@ -139,7 +129,7 @@ def template_of(pool: NodePool) -> ScaleSetTemplate:
         profile.get("scaleSetPriority") == "Spot",
         profile.get("enableAutoScaling") is True,
     )
-    initial = _number(profile.get("count"))
+    initial = whole_number(profile.get("count"))
     return ScaleSetTemplate(
         name=pool.name,
         location=location,
@@ -151,11 +141,11 @@ def template_of(pool: NodePool) -> ScaleSetTemplate:
         capacity=capacity,
         allocatable=allocatable(capacity),
         initial=initial,
-        minimum=_number(profile.get("minCount")) if is_autoscaled else initial,
-        maximum=_number(profile.get("maxCount")) if is_autoscaled else initial,
+        minimum=whole_number(profile.get("minCount")) if is_autoscaled else initial,
+        maximum=whole_number(profile.get("maxCount")) if is_autoscaled else initial,
         is_autoscaled=is_autoscaled,
         is_spot=is_spot,
-        hourly_price=machine.hourly_price * (_SPOT_PRICE if is_spot else 1),
+        hourly_price=machine.hourly_price * (SPOT_PRICE if is_spot else 1),
     )
 
 
@@ -168,8 +158,8 @@ def _capacity(profile: Json, machine: machines.Machine, cluster: Json) -> Mappin
     return {
         "cpu": str(machine.vcpus),
         "memory": f"{machine.memory_mib}Mi",
-        "ephemeral-storage": f"{_number(profile.get('osDiskSizeGB')) or _DISK_GIB}Gi",
-        "pods": str(_number(profile.get("maxPods")) or _PODS.get(mode, _FEWER_PODS)),
+        "ephemeral-storage": f"{whole_number(profile.get('osDiskSizeGB')) or _DISK_GIB}Gi",
+        "pods": str(whole_number(profile.get("maxPods")) or _PODS.get(mode, _FEWER_PODS)),
         **({GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}),
     }
 
@@ -194,7 +184,7 @@ def _labels(pool: NodePool, machine: machines.Machine) -> Mapping[str, str]:
 
 def _taints(profile: Json) -> tuple[Json, ...]:
     """Return the pool's taints and AKS's taint of spot pools."""
-    own = [f"{PRIORITY}=spot:NoSchedule"] if profile.get("scaleSetPriority") == "Spot" else []
+    own = [SPOT_TAINT] if profile.get("scaleSetPriority") == "Spot" else []
     given = [str(each) for each in sequence(profile.get("nodeTaints"))]
     return tuple(_taint(text) for text in dict.fromkeys([*own, *given]))
 
@@ -208,7 +198,3 @@ def _taint(text: str) -> Json:
 def _node_group(pool: NodePool) -> str:
     subscription = pool.cluster.id.partition("/resourceGroups/")[0]
     return f"{subscription}/resourceGroups/{pool.cluster.outputs.get('nodeResourceGroup')}"
-
-
-def _number(value: JsonValue) -> int:
-    return int(value) if isinstance(value, int | float) else 0

@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.azure.cluster import identity
-from holdfast.simulator.clouds.azure.names import group_id, no_group, said
+from holdfast.simulator.clouds.azure.names import group_id, no_group, no_parent, said
 from holdfast.simulator.clouds.catalogue import Identify, ResourceRequest, Rules
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
@@ -42,12 +42,7 @@ def _another_kind(request: ResourceRequest) -> str | None:
 def _no_account(request: ResourceRequest) -> str | None:
     if request.inventory.find(_ACCOUNT, _account_id(request)) is not None:
         return None
-    kind = request.type.rpartition(":")[2]
-    return said(
-        "ParentResourceNotFound",
-        f"Failed to perform 'write' on resource of type '{kind}', because the parent resource "
-        f"'{_account_id(request)}' could not be found.",
-    )
+    return no_parent(request.type.rpartition(":")[2], _account_id(request))
 
 
 def _sku(request: ResourceRequest) -> JsonValue:

@@ -8,7 +8,13 @@ from typing import Final
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
-from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, no_account, project
+from holdfast.simulator.clouds.gcp.names import (
+    PROJECT_NUMBER,
+    asked_project,
+    may_encrypt,
+    no_account,
+    project,
+)
 from holdfast.simulator.clouds.gcp.nodes import IMMUTABLE_NODE_FIELDS, NODE_POOL
 from holdfast.simulator.errors import RehearsalError
 
@@ -73,9 +79,7 @@ def master_auth(request: ResourceRequest) -> JsonValue:
 
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
-_KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
-_KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-_AGENT: Final = f"serviceAccount:service-{PROJECT_NUMBER}@container-engine-robot.iam.gserviceaccount.com"
+_AGENT: Final = f"service-{PROJECT_NUMBER}@container-engine-robot.iam.gserviceaccount.com"
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _LONGEST_NAME: Final = 40
 
@@ -112,8 +116,7 @@ def _labels(request: ResourceRequest) -> JsonValue:
 
 def _key_not_granted(request: ResourceRequest) -> str | None:
     key = mapping(request.inputs.get("databaseEncryption")).get("keyName")
-    wanted: Json = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": _AGENT}
-    if not key or any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT)):
+    if not key or may_encrypt(request, key, _AGENT):
         return None
     return (
         "googleapi: Error 403: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource "

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from holdfast.scheduling.json import Json, mapping
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Call, ResourceRequest
 
 # The default project, and the number of all projects.
@@ -32,6 +32,16 @@ def asked_project(call: Call) -> str:
 def storage_agent() -> str:
     """Return Cloud Storage's service agent, which uses encryption keys."""
     return f"service-{PROJECT_NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
+
+
+_KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+_KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+
+
+def may_encrypt(request: ResourceRequest, key: JsonValue, agent: str) -> bool:
+    """Whether a service agent may use an encryption key."""
+    wanted: Json = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": f"serviceAccount:{agent}"}
+    return any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT))
 
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"

@@ -8,7 +8,15 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, RefuseDeletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.catalogue import (
+    Call,
+    Deletion,
+    Identify,
+    Invoke,
+    RefuseDeletion,
+    ResourceRequest,
+    Rules,
+)
 from holdfast.simulator.clouds.gcp.names import asked_project, project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
@@ -35,24 +43,16 @@ def _region(request: ResourceRequest) -> str:
     return str(request.inputs.get("region") or request.configuration.get("region") or "")
 
 
-def _network_id(request: ResourceRequest) -> str:
-    return f"projects/{project(request)}/global/networks/{request.name}"
+def _global(kind: str) -> Identify:
+    return lambda request: f"projects/{project(request)}/global/{kind}/{request.name}"
 
 
-def _subnetwork_id(request: ResourceRequest) -> str:
-    return f"projects/{project(request)}/regions/{_region(request)}/subnetworks/{request.name}"
-
-
-def _router_id(request: ResourceRequest) -> str:
-    return f"projects/{project(request)}/regions/{_region(request)}/routers/{request.name}"
+def _regional(kind: str) -> Identify:
+    return lambda request: f"projects/{project(request)}/regions/{_region(request)}/{kind}/{request.name}"
 
 
 def _nat_id(request: ResourceRequest) -> str:
     return "/".join((project(request), _region(request), str(request.inputs.get("router")), request.name))
-
-
-def _firewall_id(request: ResourceRequest) -> str:
-    return f"projects/{project(request)}/global/firewalls/{request.name}"
 
 
 def _link(request: ResourceRequest) -> str:
@@ -116,7 +116,7 @@ RESOURCES: Mapping[str, Rules] = {
     NETWORK: Rules(
         unique_within=("project",),
         longest_name=63,
-        identify=_network_id,
+        identify=_global("networks"),
         immutable=frozenset({"autoCreateSubnetworks", "description", "internalIpv6Range", "networkProfile"}),
         computed={
             "selfLink": _link,
@@ -133,7 +133,7 @@ RESOURCES: Mapping[str, Rules] = {
     SUBNETWORK: Rules(
         unique_within=("project", "region"),
         longest_name=63,
-        identify=_subnetwork_id,
+        identify=_regional("subnetworks"),
         immutable=frozenset({"network", "description"}),
         force_replace=_shrunk,
         computed={
@@ -149,7 +149,7 @@ RESOURCES: Mapping[str, Rules] = {
     _FIREWALL: Rules(
         unique_within=("project",),
         longest_name=63,
-        identify=_firewall_id,
+        identify=_global("firewalls"),
         immutable=frozenset({"direction"}),
         computed={
             "selfLink": _link,
@@ -160,7 +160,7 @@ RESOURCES: Mapping[str, Rules] = {
     ROUTER: Rules(
         unique_within=("project", "region"),
         longest_name=63,
-        identify=_router_id,
+        identify=_regional("routers"),
         immutable=frozenset({"network"}),
         computed={"selfLink": _link, "region": _region},
     ),

@@ -8,10 +8,17 @@ from math import ceil
 from typing import Final, Literal, TypeAlias
 
 from holdfast.scheduling import machines
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.clouds.machines import REGION, NodeTemplate
+from holdfast.simulator.clouds.machines import (
+    REGION,
+    SPOT_PRICE,
+    NodeTemplate,
+    node_taint,
+    stepped,
+    whole_number,
+)
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _GIB: Final = 1024
@@ -40,27 +47,17 @@ def allocatable(machine_type: str, capacity: Mapping[str, str]) -> dict[str, str
     cores = int(capacity["cpu"])
     memory = int(parse_quantity(capacity["memory"]) / 1024**2)
     disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
-    kept = _SHARED_CORE_MILLICORES if machine_type in _SHARED_CORE else ceil(_stepped(cores, _CPU_STEPS))
+    kept = _SHARED_CORE_MILLICORES if machine_type in _SHARED_CORE else ceil(stepped(cores, _CPU_STEPS))
     return {
         **capacity,
         "cpu": f"{cores * 1000 - kept}m",
-        "memory": f"{memory - ceil(_stepped(memory, _in_mib(_MEMORY_STEPS))) - _MEMORY_EVICTION_MIB}Mi",
+        "memory": f"{memory - ceil(stepped(memory, _in_mib(_MEMORY_STEPS))) - _MEMORY_EVICTION_MIB}Mi",
         "ephemeral-storage": f"{disk - _disk_kept(disk)}Gi",
     }
 
 
 def _in_mib(steps: tuple[tuple[int | None, Fraction], ...]) -> tuple[tuple[int | None, Fraction], ...]:
     return tuple((upto and upto * _GIB, share) for upto, share in steps)
-
-
-def _stepped(amount: int, steps: tuple[tuple[int | None, Fraction | int], ...]) -> Fraction:
-    """Return the reserved part of an amount: each step's share of its range."""
-    kept, below = Fraction(0), 0
-    for upto, share in steps:
-        end = amount if upto is None else min(amount, upto)
-        kept += max(0, end - below) * share
-        below = end
-    return kept
 
 
 def _disk_kept(gib: int) -> int:
@@ -92,9 +89,8 @@ def machine_of(config: Json) -> machines.Machine:
 def accelerator_of(config: Json) -> tuple[str, int]:
     """Return the GPU type and the number of GPUs of a machine; "" and 0 without."""
     for each in map(mapping, sequence(config.get("guestAccelerators"))):
-        count = each.get("count")
-        if isinstance(count, int | float) and count:
-            return str(each.get("type") or ""), int(count)
+        if count := whole_number(each.get("count")):
+            return str(each.get("type") or ""), count
     machine = machine_of(config)
     return machine.accelerator or "", machine.gpus
 
@@ -103,11 +99,10 @@ def capacity_of(config: Json, *, pods: int | None = None) -> Mapping[str, str]:
     """Return the capacity of a machine, by resource; `pods` is the maximum number of pods."""
     machine = machine_of(config)
     _, gpus = accelerator_of(config)
-    disk = config.get("diskSizeGb")
     return {
         "cpu": str(machine.vcpus),
         "memory": f"{machine.memory_mib}Mi",
-        "ephemeral-storage": f"{int(disk) if isinstance(disk, int | float) else _DEFAULT_DISK_GIB}Gi",
+        "ephemeral-storage": f"{whole_number(config.get('diskSizeGb')) or _DEFAULT_DISK_GIB}Gi",
         "pods": str(pods or _DEFAULT_PODS),
         **({GPU_RESOURCE: str(gpus)} if gpus else {}),
     }
@@ -180,13 +175,6 @@ LocationPolicy: TypeAlias = Literal["ANY", "BALANCED"]
 
 GKE: Final = "cloud.google.com"
 PROVISIONING: Final = f"{GKE}/gke-provisioning"
-_EFFECTS: Final[Mapping[str, str]] = {
-    "NO_SCHEDULE": "NoSchedule",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-    "NO_EXECUTE": "NoExecute",
-}
-# As in the cost model, a spot machine costs a tenth.
-_SPOT_PRICE: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,10 +202,10 @@ def template_of(pool: CloudObject, inventory: Inventory) -> InstanceGroupTemplat
     """Return the template of a pool's nodes."""
     config = node_config(pool)
     zones = zones_of(pool, inventory)
-    capacity = capacity_of(config, pods=_number(pool.outputs.get("maxPodsPerNode")))
+    capacity = capacity_of(config, pods=whole_number(pool.outputs.get("maxPodsPerNode")))
     scaling = mapping(pool.inputs.get("autoscaling"))
     minimum = _limit(scaling, "Min", len(zones))
-    fixed = _number(pool.inputs.get("nodeCount")) or _number(pool.inputs.get("initialNodeCount"))
+    fixed = whole_number(pool.inputs.get("nodeCount")) or whole_number(pool.inputs.get("initialNodeCount"))
     initial = max(fixed * len(zones), minimum)
     return InstanceGroupTemplate(
         name=pool_name(pool),
@@ -233,7 +221,7 @@ def template_of(pool: CloudObject, inventory: Inventory) -> InstanceGroupTemplat
         is_autoscaled=bool(scaling),
         location_policy="ANY" if scaling.get("locationPolicy") == "ANY" else "BALANCED",
         is_spot=bool(config.get("spot")),
-        hourly_price=machine_of(config).hourly_price * (_SPOT_PRICE if config.get("spot") else 1),
+        hourly_price=machine_of(config).hourly_price * (SPOT_PRICE if config.get("spot") else 1),
     )
 
 
@@ -250,12 +238,8 @@ def pool_name(pool: CloudObject) -> str:
 def _limit(scaling: Json, which: Literal["Min", "Max"], zones: int) -> int:
     """Return a limit of the whole pool, which the input may give per zone."""
     total = scaling.get(f"total{which}NodeCount")
-    each = _number(scaling.get(f"{which.lower()}NodeCount"))
-    return each * zones if total is None else _number(total)
-
-
-def _number(value: JsonValue) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    each = whole_number(scaling.get(f"{which.lower()}NodeCount"))
+    return each * zones if total is None else whole_number(total)
 
 
 def _labels(pool: CloudObject, config: Json) -> Mapping[str, str]:
@@ -288,10 +272,4 @@ def _provisioning(config: Json) -> str:
 def _taints(config: Json) -> tuple[Json, ...]:
     """Return the effective taints of a pool, in the format of a node."""
     given = config.get("effectiveTaints") or config.get("taints")
-    return tuple(_taint(mapping(each)) for each in sequence(given))
-
-
-def _taint(taint: Json) -> Json:
-    value = {"value": taint["value"]} if taint.get("value") else {}
-    effect = str(taint.get("effect"))
-    return {"key": taint.get("key"), **value, "effect": _EFFECTS.get(effect, effect)}
+    return tuple(node_taint(mapping(each)) for each in sequence(given))

@@ -3,42 +3,32 @@
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.iam import grant
-from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, storage_agent
+from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, may_encrypt, storage_agent
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
 
 _BUCKET: Final = "gcp:storage/bucket:Bucket"
 _FOLDER: Final = "gcp:storage/managedFolder:ManagedFolder"
-_KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 _OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 
-_KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-# The default is seven days.
-_SOFT_DELETE_SECONDS: Final = (604800, 7776000)
-
-
-def _within(values: Json, name: str, member: str) -> JsonValue:
-    found = values.get(name)
-    return found.get(member) if isinstance(found, Mapping) else None
+# Seven days.
+_SOFT_DELETE_SECONDS: Final = 604800
 
 
 def _soft_delete(request: ResourceRequest) -> Json:
-    given = _within(request.inputs, "softDeletePolicy", "retentionDurationSeconds")
+    given = mapping(request.inputs.get("softDeletePolicy")).get("retentionDurationSeconds")
     return {
         "effectiveTime": "2026-01-01T00:00:00Z",
-        "retentionDurationSeconds": _SOFT_DELETE_SECONDS[0] if given is None else given,
+        "retentionDurationSeconds": _SOFT_DELETE_SECONDS if given is None else given,
     }
 
 
 def _key_not_granted(request: ResourceRequest) -> str | None:
-    key = _within(request.inputs, "encryption", "defaultKmsKeyName")
-    if not key:
-        return None
-    wanted = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": f"serviceAccount:{storage_agent()}"}
-    if any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT)):
+    key = mapping(request.inputs.get("encryption")).get("defaultKmsKeyName")
+    if not key or may_encrypt(request, key, storage_agent()):
         return None
     return (
         "googleapi: Error 403: Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service "
