@@ -2,46 +2,32 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.kubernetes_client.objects import condition
 
 
-class ReadinessProgress(Enum):
-    """The progress of an object."""
-
-    READY = "ready"
-    WAITING = "waiting"
-    FAILED = "failed"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Readiness:
-    """The progress of an object, and what is missing or wrong."""
+    """What an object misses, "" if it is ready; `is_final`: it can no longer become ready."""
 
-    progress: ReadinessProgress
     reason: str = ""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the object is ready."""
-        return self.progress is ReadinessProgress.READY
+    is_final: bool = False
 
 
 Rule: TypeAlias = Callable[[Json], Readiness]
-READY = Readiness(progress=ReadinessProgress.READY)
+READY = Readiness()
 
 
 def waiting(reason: str) -> Readiness:
     """Return that the object can still become ready."""
-    return Readiness(progress=ReadinessProgress.WAITING, reason=reason)
+    return Readiness(reason=reason)
 
 
 def failed(reason: str) -> Readiness:
     """Return that the object can no longer become ready."""
-    return Readiness(progress=ReadinessProgress.FAILED, reason=reason)
+    return Readiness(reason=reason, is_final=True)
 
 
 def rule_for(obj: Json) -> Rule | None:

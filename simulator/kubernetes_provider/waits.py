@@ -9,7 +9,7 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import condition, identity
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set
-from holdfast.simulator.kubernetes_provider.readiness import Readiness, ReadinessProgress, Rule, rule_for
+from holdfast.simulator.kubernetes_provider.readiness import READY, Readiness, Rule, rule_for
 
 _CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod", "Service", "StatefulSet"})
 
@@ -44,7 +44,7 @@ def refuse_unready(client: KubeClient, live: Json) -> None:
         return
     rule = _rule(client, live)
     found = rule(live) if rule else None
-    if found and not found.is_ready:
+    if found and found != READY:
         raise _not_ready(client, live, found.reason)
 
 
@@ -62,7 +62,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
         if obj is None:
             raise NotReadyError(applied, "it was deleted during the wait")
         last[:] = [rule(obj)]
-        return last[0].progress is not ReadinessProgress.WAITING
+        return last[0].is_final or last[0] == READY
 
     try:
         live = client.wait_for(
@@ -78,7 +78,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
         reason = f"after {seconds:.0f} s, {last[0].reason if last else 'it was not observed'}"
         raise _not_ready(client, timeout.last or applied, reason) from timeout
     live = live or applied
-    if not last[0].is_ready:
+    if last[0] != READY:
         raise _not_ready(client, live, last[0].reason)
     return live
 

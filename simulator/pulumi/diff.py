@@ -10,11 +10,11 @@ from holdfast.simulator.pulumi.values import Properties, Unknown, Value, strip_s
 
 
 class ChangeKind(Enum):
-    """What happens to a property."""
+    """What happens to a property: the engine's kind, and that of a change that replaces the resource."""
 
-    ADD = "add"
-    DELETE = "delete"
-    UPDATE = "update"
+    ADD = (provider_pb2.PropertyDiff.ADD, provider_pb2.PropertyDiff.ADD_REPLACE)
+    DELETE = (provider_pb2.PropertyDiff.DELETE, provider_pb2.PropertyDiff.DELETE_REPLACE)
+    UPDATE = (provider_pb2.PropertyDiff.UPDATE, provider_pb2.PropertyDiff.UPDATE_REPLACE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,18 +81,6 @@ def _covers(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
-_PLAIN = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE,
-}
-_REPLACING = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD_REPLACE,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
-
-
 def diff_response(
     found: Sequence[PropertyChange],
     *,
@@ -101,9 +89,7 @@ def diff_response(
 ) -> provider_pb2.DiffResponse:
     """Return changes as the engine's message; `replacing` are those that replace the resource."""
     detailed = {
-        one.path: provider_pb2.PropertyDiff(
-            kind=(_REPLACING if one in replacing else _PLAIN)[one.kind], inputDiff=True
-        )
+        one.path: provider_pb2.PropertyDiff(kind=one.kind.value[1 if one in replacing else 0], inputDiff=True)
         for one in found
     }
     return provider_pb2.DiffResponse(
