@@ -8,17 +8,8 @@ from typing import Final, cast
 
 import yaml
 
-from holdfast.rehearsal.lifecycle.checks import (
-    first_few,
-    left_in_clouds,
-    left_in_cluster,
-    names,
-    protected,
-    require_nothing_left,
-    retained,
-    retained_in_clouds,
-)
-from holdfast.rehearsal.lifecycle.run import StepReport, create, read_back
+from holdfast.rehearsal.lifecycle.checks import first_few, left_in_cluster, names, protected
+from holdfast.rehearsal.lifecycle.run import StepReport, create, destroy, read_back
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -106,22 +97,13 @@ class ProgramRun:
             create(self.stack, self.report, self.show_plan)
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             read_back(self.stack, self.report)
-            self._destroy(client, before)
-
-    def _destroy(self, client: KubeClient, before: frozenset[str]) -> None:
-        kept = self.stack.checkpoint()
-        if protected(kept):
+            kept = protected(self.stack.checkpoint())
+            if not kept:
+                destroy(self.stack, self.report, client, "destroy", before)
+                return
             # Its owner lifts the protection in the program, which a rehearsal does not change.
             with self.report.step("destroy") as results:
-                results.append(f"not run: {first_few(names(protected(kept)))} is protected")
-            return
-        urns, clouds = retained(kept), self.stack.simulators(Faults()).clouds
-        with self.stack.session() as session, self.report.step("destroy") as results:
-            results.append(f"{session.destroy().changed} deleted")
-            in_cluster = [each for each in left_in_cluster(client) if each not in before]
-            require_nothing_left([*left_in_clouds(clouds.objects(), urns), *in_cluster])
-            still_there = retained_in_clouds(clouds.objects(), urns)
-            results.append(f"retained: {', '.join(still_there)}" if still_there else "nothing is left")
+                results.append(f"not run: {first_few(names(kept))} is protected")
 
 
 def apply_existing(client: KubeClient, objects: Iterable[Json]) -> None:

@@ -1,7 +1,7 @@
 """Runs the lifecycle of a stack: every step its owner takes, from the first preview to the destroy, with checks."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -134,6 +134,19 @@ def read_back(stack: Stack, report: StepReport) -> None:
         results.append("no drift")
 
 
+def destroy(
+    stack: Stack, report: StepReport, client: KubeClient, step: str, before: Collection[str] = ()
+) -> None:
+    """Destroy a stack. Raises RehearsalError if it leaves something behind, beside what the cluster had `before`."""
+    kept, clouds = retained(stack.checkpoint()), stack.simulators(Faults()).clouds
+    with stack.session() as session, report.step(step) as results:
+        results.append(f"{session.destroy().changed} deleted")
+        in_cluster = [each for each in left_in_cluster(client) if each not in before]
+        require_nothing_left([*left_in_clouds(clouds.objects(), kept), *in_cluster])
+        still_there = retained_in_clouds(clouds.objects(), kept)
+        results.append(f"retained: {', '.join(still_there)}" if still_there else "nothing is left")
+
+
 @dataclass(kw_only=True)
 class LifecycleRun:
     """The lifecycle of `stack`, whose control plane is up and which holds no resources yet.
@@ -173,7 +186,7 @@ class LifecycleRun:
         if protected(self.stack.checkpoint()):
             self._refuse_destroy()
             self._lift_protection()
-        self._destroy(client)
+        destroy(self.stack, self.report, client, "destroy while a job runs")
 
     def configure(self, settings: Json) -> None:
         """Let the stack have other settings from the next step on."""
@@ -252,15 +265,6 @@ class LifecycleRun:
                 raise RehearsalError(
                     f"these resources are still protected with `protected: false`: {first_few(names(left))}"
                 )
-
-    def _destroy(self, client: KubeClient) -> None:
-        kept = retained(self.stack.checkpoint())
-        clouds = self.stack.simulators(Faults()).clouds
-        with self.stack.session() as session, self.report.step("destroy while a job runs") as results:
-            results.append(f"{session.destroy().changed} deleted")
-            require_nothing_left([*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)])
-            still_there = retained_in_clouds(clouds.objects(), kept)
-            results.append(f"retained: {', '.join(still_there)}" if still_there else "nothing is left")
 
 
 def provisioner_for(stack: Stack, client: KubeClient) -> Provisioner:

@@ -8,7 +8,6 @@ from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, asked_grace, lose_node
 from holdfast.rehearsal.scenarios.provisioning import AutoscaledPools
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from holdfast.simulator.kubernetes_client.objects import name_of
 from holdfast.simulator.stacks.cluster_nodes import drain, evictable
 
@@ -51,14 +50,6 @@ class AksScaleSets(AutoscaledPools):
     def disruption(self) -> str:
         """Its pods are evicted with the Eviction API."""
         return EVICTED
-
-    def on_spot(self) -> Json:
-        """Return the fields of a pod's spec that select spot."""
-        return {"nodeSelector": {CAPACITY_TYPE: SPOT}}
-
-    def on_demand(self) -> Json:
-        """Return the fields of a pod's spec that select on-demand."""
-        return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
         """Return the eviction of a spot node with as little notice as Azure often gives.

@@ -5,19 +5,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.rehearsal.scenarios.node_termination import EVICTED
-from holdfast.rehearsal.scenarios.placement import node_of
-from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import name_of
+from holdfast.simulator.kubernetes_client.objects import name_of, node_of
 
 _VERSION = "karpenter.sh/v1"
 
 
 @dataclass(frozen=True)
-class Karpenter:
+class Karpenter(Provisioner):
     """Karpenter makes nodes for the NodePools of a cluster; a machine is a NodeClaim."""
 
     client: KubeClient
@@ -26,14 +25,6 @@ class Karpenter:
     def disruption(self) -> str:
         """Its pods are evicted with the Eviction API."""
         return EVICTED
-
-    def on_spot(self) -> Json:
-        """Return the fields of a pod's spec that select spot."""
-        return {"nodeSelector": {CAPACITY_TYPE: SPOT}}
-
-    def on_demand(self) -> Json:
-        """Return the fields of a pod's spec that select on-demand."""
-        return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
     def has_plain_spot(self) -> bool:
         """Whether a NodePool has the spot taint and no GPU taint."""
@@ -51,7 +42,7 @@ class Karpenter:
         for claim in empty:
             self.client.delete(_VERSION, "NodeClaim", claim)
         for claim in empty:
-            _wait_until_gone(self.client, claim)
+            self.client.wait_until_gone(_VERSION, "NodeClaim", claim, timeout_seconds=WAIT_SECONDS)
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Callable[[], None]:
         """Return the spot interruption of a node.
@@ -97,18 +88,6 @@ def _template(pool: Json) -> Json:
 
 def _node_of_claim(claim: Json) -> str:
     return str(mapping(claim.get("status")).get("nodeName") or "")
-
-
-def _wait_until_gone(client: KubeClient, claim: str) -> None:
-    """Wait until a NodeClaim is gone."""
-    client.wait_for(
-        _VERSION,
-        "NodeClaim",
-        claim,
-        timeout_seconds=WAIT_SECONDS,
-        condition=lambda found: found is None,
-        what=f"NodeClaim {claim} is gone",
-    )
 
 
 #: Annotation of a node class: how many more machines the simulated cloud has.

@@ -41,14 +41,7 @@ def clone_namespace(client: KubeClient, name: str, *objects: Json, model: str | 
 def remove_namespace(client: KubeClient, name: str) -> None:
     """Delete a namespace and wait until it is gone. Does nothing if there is none."""
     if client.delete("v1", "Namespace", name):
-        client.wait_for(
-            "v1",
-            "Namespace",
-            name,
-            timeout_seconds=2 * WAIT_SECONDS,
-            condition=lambda found: found is None,
-            what=f"namespace {name} is gone",
-        )
+        client.wait_until_gone("v1", "Namespace", name, timeout_seconds=2 * WAIT_SECONDS)
 
 
 def namespace_clone(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:

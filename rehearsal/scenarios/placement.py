@@ -8,7 +8,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.gcp.nodes import PROVISIONING
-from holdfast.simulator.kubernetes_client.objects import name_of
+from holdfast.simulator.kubernetes_client.objects import name_of, node_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,6 @@ def free_cpus(node: Json, pods: Sequence[Json]) -> Fraction:
     allocatable = mapping(mapping(node.get("status")).get("allocatable")).get("cpu")
     taken = sum((_requested_cpus(pod) for pod in pods if node_of(pod) == name_of(node)), Fraction(0))
     return parse_quantity(str(allocatable or "0")) - taken
-
-
-def node_of(pod: Json) -> str:
-    """The node a pod is bound to; empty before."""
-    return str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def is_running(pod: Json) -> bool:

@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import identity, name_of, namespace_of
+from holdfast.simulator.kubernetes_client.objects import name_of, namespace_of
 
 FIELD_MANAGER = "holdfast-scenarios"
 
@@ -134,16 +134,10 @@ def applied(platform: Platform, *objects: Json) -> Generator[None]:
 
 def _remove(platform: Platform, objects: Sequence[Json]) -> None:
     for obj in reversed(objects):
-        api_version, kind, name = str(obj["apiVersion"]), str(obj["kind"]), name_of(obj)
-        if platform.client.delete(api_version, kind, name, namespace=platform.namespace):
-            platform.client.wait_for(
-                api_version,
-                kind,
-                name,
-                namespace=platform.namespace,
-                timeout_seconds=WAIT_SECONDS,
-                condition=lambda found: found is None,
-                what=f"{identity(obj)} is gone",
+        kind, namespace = (str(obj["apiVersion"]), str(obj["kind"])), platform.namespace
+        if platform.client.delete(*kind, name_of(obj), namespace=namespace):
+            platform.client.wait_until_gone(
+                *kind, name_of(obj), namespace=namespace, timeout_seconds=WAIT_SECONDS
             )
     platform.provisioner.release_empty_nodes()
 

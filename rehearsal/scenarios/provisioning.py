@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, NodeGroups
 from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
 from holdfast.simulator.errors import RehearsalError
@@ -26,11 +26,11 @@ class Provisioner(Protocol):
 
     def on_spot(self) -> Json:
         """Return the fields of a pod's spec that select spot."""
-        ...
+        return {"nodeSelector": {CAPACITY_TYPE: SPOT}}
 
     def on_demand(self) -> Json:
         """Return the fields of a pod's spec that select on-demand."""
-        ...
+        return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
     def has_plain_spot(self) -> bool:
         """Whether there is a spot pool without GPUs."""
@@ -53,7 +53,7 @@ class Provisioner(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutoscaledPools:
+class AutoscaledPools(Provisioner):
     """The node pools of a cluster, whose machines the cluster autoscaler of its cloud buys.
 
     `groups` are in the simulated cloud; `nodes` registers machines as nodes.

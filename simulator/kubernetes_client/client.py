@@ -189,6 +189,20 @@ class KubeClient:
         found = self._wait(api_version, kind, selection, timeout_seconds, holds, what)
         return found[0] if found else None
 
+    def wait_until_gone(
+        self, api_version: str, kind: str, name: str, *, namespace: str | None = None, timeout_seconds: float
+    ) -> None:
+        """Wait until an object does not exist. Raises KubeTimeout."""
+        self.wait_for(
+            api_version,
+            kind,
+            name,
+            namespace=namespace,
+            timeout_seconds=timeout_seconds,
+            condition=lambda found: found is None,
+            what=f"{kind} {name} is gone",
+        )
+
     def wait_list(
         self,
         api_version: str,

@@ -20,6 +20,11 @@ def uid_of(obj: Json) -> str:
     return str(mapping(obj.get("metadata")).get("uid"))
 
 
+def node_of(pod: Json) -> str:
+    """Return the node of a pod, empty before it is scheduled."""
+    return str(mapping(pod.get("spec")).get("nodeName") or "")
+
+
 def condition(obj: Json, name: str) -> Json:
     """Return a status condition of an object, empty if it has none of this type."""
     found = [mapping(each) for each in sequence(mapping(obj.get("status")).get("conditions"))]

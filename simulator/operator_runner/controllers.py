@@ -20,6 +20,7 @@ from holdfast.scheduling.operators import OPERATORS
 from holdfast.simulator.control_plane.configuration import KubeconfigCluster
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import node_of
 from holdfast.simulator.operator_runner.pod_files import PodFiles
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
@@ -30,7 +31,6 @@ from holdfast.simulator.operator_runner.pod_spec import (
     identity_of,
     main_container,
     mounts_of,
-    node_of,
     on_this_machine,
     readiness_probe,
     resolve_environment,

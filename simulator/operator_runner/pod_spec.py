@@ -9,6 +9,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.quantities import parse_quantity
+from holdfast.simulator.kubernetes_client.objects import node_of
 
 
 def in_units_of(quantity: str, divisor: str) -> int:
@@ -52,11 +53,6 @@ def should_run(pod: Json) -> bool:
         and bool(node_of(pod))
         and mapping(pod.get("status")).get("phase") not in ("Succeeded", "Failed")
     )
-
-
-def node_of(pod: Json) -> str:
-    """The node of the pod; empty before it is scheduled."""
-    return str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def main_container(pod: Json) -> Json:
