@@ -24,7 +24,6 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/unit/infra": 90,
     "tests/cluster/transfers": 90,
     "tests/cluster/rehearsal/test_lifecycles.py": 80,
-    "tests/engine/test_existing_clusters.py": 80,
     "tests/cluster/reachability": 60,
     "tests/engine/test_aks_cluster.py": 65,
     "tests/cluster/aks": 60,
@@ -48,7 +47,6 @@ TOGETHER: Final = "tests/unit/infra"
 INDEPENDENT: Final = (
     "tests/soak/",
     "tests/cluster/rehearsal/test_lifecycles.py",
-    "tests/engine/test_existing_clusters.py",
 )
 
 
