@@ -242,11 +242,11 @@ class JobSetKind:
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, if there is one, and the JobSet is suspended."""
-        tolerates = action.tolerate_reservation
-        templates = (
-            templates_with_pool(job, action.pool, tolerate_reservation=tolerates) if action.pool else {}
-        )
-        return patches.spec_patch(job, state, {"suspend": True, **templates})
+        spec: Json = {"suspend": True}
+        if action.pool:
+            pooled = templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation)
+            spec = {**spec, **pooled}
+        return patches.spec_patch(job, state, spec)
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is resumed."""

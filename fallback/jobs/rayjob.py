@@ -267,11 +267,13 @@ class RayJobKind:
 
         A running cluster ignores changes of its RayJob's template; the next cluster uses it.
         """
-        tolerates = action.tolerate_reservation
-        templates = (
-            _cluster_spec_with_pool(job, action.pool, tolerate_reservation=tolerates) if action.pool else {}
-        )
-        return patches.spec_patch(job, state, {"suspend": True, **templates})
+        spec: Json = {"suspend": True}
+        if action.pool:
+            pooled = _cluster_spec_with_pool(
+                job, action.pool, tolerate_reservation=action.tolerate_reservation
+            )
+            spec = {**spec, **pooled}
+        return patches.spec_patch(job, state, spec)
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
