@@ -231,14 +231,17 @@ class JobWorld:
     def carry_out(self, decision: Decision, version: int, dies_after: int | None = None) -> None:
         """Carry out a decision that was based on `version`."""
         for action in decision.actions[:dies_after]:
-            if isinstance(action, WriteState | Suspend | Resume | Recreate):
+            # Only the answer to a write of the job has its new version: what is written to child Jobs refreshes none.
+            is_write = isinstance(action, WriteState | Suspend | Resume | Recreate)
+            if is_write:
                 if version != self.version:
                     return
                 if isinstance(action, Resume) and self.pods + self.leaving:
                     # The executor asks the API server once more; see Resume.
                     return
             self._do(action)
-            version = self.version
+            if is_write:
+                version = self.version
             if isinstance(action, Suspend) and "MaxFailuresReached" in [
                 each.reason for each in decision.events
             ]:
