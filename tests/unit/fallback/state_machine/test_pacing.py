@@ -53,7 +53,7 @@ def on_spot(**pace: float | int | datetime | timedelta | None) -> JobState:
 
 
 capacities = st.lists(
-    st.tuples(st.integers(0, 70 * 60).map(lambda minutes: minutes * MINUTE), st.integers(0, 2)), max_size=40
+    st.tuples(st.integers(0, 36 * 60).map(lambda minutes: minutes * MINUTE), st.integers(0, 2)), max_size=40
 )
 costs = st.tuples(*[st.integers(0, 10).map(lambda minutes: minutes * MINUTE)] * 4)
 
@@ -92,13 +92,13 @@ def test_a_job_is_never_late_where_on_demand_is_available_and_the_declared_resta
     boot, restart, grace, repeated = cost
     declared = max(MINUTE, boot + restart + grace + repeated)
     ladder = replace(TWO_SPOT, restart_cost=declared)
-    finish_by = T0 + 24 * HOUR + declared + slack_minutes * MINUTE
+    finish_by = T0 + 12 * HOUR + declared + slack_minutes * MINUTE
     plan = JobPlan(
         uid="job",
         created=T0,
         pool="a-spot",
         pods=pods,
-        work=24 * HOUR,
+        work=12 * HOUR,
         boot=boot,
         restart=restart,
         grace=grace,
