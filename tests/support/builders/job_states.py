@@ -266,3 +266,8 @@ def reasons(decision: Decision) -> list[str]:
 def state_of(decision: Decision) -> JobState:
     assert decision.state is not None, "a state was to be kept"
     return decision.state
+
+
+def pace_of(state: JobState) -> Pace:
+    assert state.pace is not None, "the job has a deadline"
+    return state.pace

@@ -39,6 +39,7 @@ from tests.support.builders.job_states import (
     observed,
     observed_suspended,
     only,
+    pace_of,
     policy,
     reasons,
     reserved,
@@ -242,22 +243,20 @@ def test_the_work_that_a_copy_does_is_work_of_its_job() -> None:
     there = replace(PLACED, pace=Pace(work_done=30 * HOUR, counts_from=T0 - HOUR))
     seen = replace(SUSPENDED, deadline=deadline, copy=there)
     state = state_of(decide(away(pace=Pace(work_done=20 * HOUR)), seen, PACED))
-    assert state.pace is not None, "the job has a deadline"
-    assert (state.pace.work_done, state.pace.counts_from) == (30 * HOUR, T0 - HOUR), "as recorded there"
+    assert (pace_of(state).work_done, pace_of(state).counts_from) == (30 * HOUR, T0 - HOUR), (
+        "as recorded there"
+    )
 
     lost = replace(seen, copy=replace(there, pods_placed=0, pace=Pace(work_done=31 * HOUR)))
-    waits = state_of(decide(state, lost, PACED)).pace
-    assert waits is not None, "the job has a deadline"
+    waits = pace_of(state_of(decide(state, lost, PACED)))
     assert (waits.work_done, waits.interruptions) == (31 * HOUR, 1), "its run has ended"
 
     older = replace(seen, copy=replace(there, pace=Pace(work_done=HOUR)))
-    kept = state_of(decide(state, older, PACED)).pace
-    assert kept is not None, "the job has a deadline"
+    kept = pace_of(state_of(decide(state, older, PACED)))
     assert kept.work_done == 30 * HOUR, "a controller that does not know what was done before begins at 0"
 
     reported = replace(seen, copy=replace(there, pace=Pace(work_done=24 * HOUR, progress=0.5), progress=0.5))
-    taken_back = state_of(decide(state, reported, PACED)).pace
-    assert taken_back is not None, "the job has a deadline"
+    taken_back = pace_of(state_of(decide(state, reported, PACED)))
     assert taken_back.work_done == 24 * HOUR, "the program knows better"
 
 

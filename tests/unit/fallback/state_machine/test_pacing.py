@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
-from holdfast.fallback.policy.policy import DeclaredFacts
+from holdfast.fallback.policy.policy import DeclaredFacts, Policy
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Deadline, JobOutcome, Observation
-from holdfast.fallback.state_machine.pacing import pacing_of, track_pace
+from holdfast.fallback.state_machine.pacing import Pacing, pacing_of, track_pace
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase
 from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
@@ -28,6 +28,7 @@ from tests.support.builders.job_states import (
     kinds,
     loss,
     observed,
+    pace_of,
     policy,
     reasons,
     running,
@@ -50,6 +51,12 @@ def within(slack: timedelta, work: timedelta = 10 * HOUR, progress: float | None
 def on_spot(**pace: float | int | datetime | timedelta | None) -> JobState:
     """A job that trains on spot; its run counts from T0."""
     return running(pace=replace(Pace(counts_from=T0), **pace))  # type: ignore[arg-type]  # fields of Pace
+
+
+def pacing_at(state: JobState, seen: Observation, ladder: Policy) -> Pacing:
+    pacing = pacing_of(state, seen, ladder)
+    assert pacing is not None, "the job has a deadline"
+    return pacing
 
 
 capacities = st.lists(
@@ -146,8 +153,7 @@ def test_a_job_waits_for_spot_as_long_as_its_slack_allows() -> None:
     limits: list[timedelta] = []
     for slack in (30 * MINUTE, 4 * HOUR, 20 * HOUR):
         state = waiting(pace=Pace())
-        pacing = pacing_of(state, observed(pods_placed=0, deadline=within(slack)), PACED)
-        assert pacing is not None, "the job has a deadline"
+        pacing = pacing_at(state, observed(pods_placed=0, deadline=within(slack)), PACED)
         limits.append(pacing.wait_limit)
     assert limits[0] == MINUTE, "without slack to spend, only as long as an available machine takes"
     assert limits[0] < limits[1] < limits[2], "with more, longer"
@@ -181,13 +187,11 @@ def test_a_return_under_way_ends_when_the_slack_is_spent() -> None:
 def test_reported_progress_is_believed_before_the_clock() -> None:
     state = on_spot()
     slow = observed(now=T0 + 2 * HOUR, deadline=within(HOUR, progress=0.1))
-    pacing = pacing_of(track_pace(state, slow, PACED), slow, PACED)
-    assert pacing is not None, "the job has a deadline"
+    pacing = pacing_at(track_pace(state, slow, PACED), slow, PACED)
     assert pacing.left == 9 * HOUR, "a tenth is done, after two hours"
     assert pacing.slack == NOTHING, "the hour of slack is lost"
     silent = replace(slow, deadline=within(HOUR))
-    pacing = pacing_of(track_pace(state, silent, PACED), silent, PACED)
-    assert pacing is not None, "it still has one"
+    pacing = pacing_at(track_pace(state, silent, PACED), silent, PACED)
     assert pacing.left == 8 * HOUR, "without reports the clock counts"
 
 
@@ -199,16 +203,14 @@ def test_a_report_from_before_a_restart_does_not_say_that_the_restart_is_over() 
         "the work that was done counts, and the restart is yet to come"
     )
     runs = replace(last_report, now=T0 + 3 * MINUTE, deadline=within(HOUR, progress=0.485))
-    pace = track_pace(restarting, runs, PACED).pace
-    assert pace is not None, "the job has a deadline"
+    pace = pace_of(track_pace(restarting, runs, PACED))
     assert pace.counts_from == runs.now, "with new progress it is over, earlier than was declared"
 
 
 def test_a_job_that_waited_on_spot_restarts_when_it_is_placed_also_after_a_return() -> None:
     evicted = waiting(pace=Pace(work_done=5 * HOUR, progress=0.5), entered_by_failback=True, waiting_since=T0)
     placed = replace(observed(deadline=within(HOUR, progress=0.5)), now=T0 + HOUR)
-    pace = track_pace(evicted, placed, PACED).pace
-    assert pace is not None, "the job has a deadline"
+    pace = pace_of(track_pace(evicted, placed, PACED))
     assert pace.counts_from == placed.now + COST, (
         "its restart did not take place while it had no nodes: in a replay a job had counted three such restarts as work"
     )
@@ -217,8 +219,7 @@ def test_a_job_that_waited_on_spot_restarts_when_it_is_placed_also_after_a_retur
 def test_a_program_that_stops_reporting_spends_slack() -> None:
     state = on_spot(progress=0.5, work_done=5 * HOUR)
     stuck = observed(now=T0 + HOUR, deadline=within(HOUR, progress=0.5))
-    pacing = pacing_of(state, stuck, PACED)
-    assert pacing is not None, "the job has a deadline"
+    pacing = pacing_at(state, stuck, PACED)
     assert pacing.left == 5 * HOUR - COST, "it is believed for the time of a restart"
 
 
@@ -238,8 +239,7 @@ def test_lateness_is_announced_when_it_cannot_be_avoided_with_the_time_of_the_en
     (event,) = [each for each in decision.events if each.reason == "DeadlineMissed"]
     assert "about 2030-05-01 22:00 UTC" in event.message, "ten hours of work from 12:00"
     assert event.is_standing, "it is not repeated at each reconciliation"
-    pace = state_of(decision).pace
-    assert pace is not None, "the job has a deadline"
+    pace = pace_of(state_of(decision))
     assert pace.is_late, "the metric counts it"
     in_time = decide(last, replace(seen, deadline=within(NOTHING)), PACED)
     assert "DeadlineMissed" not in reasons(in_time), "on the minute is in time"
@@ -300,14 +300,11 @@ def test_a_copy_continues_with_the_work_that_its_job_has_done() -> None:
     first = decide(None, observed(deadline=before, pods_placed=0, pods_started=0), PACED)
     late = {EventReason.SLACK_SPENT, EventReason.DEADLINE_MISSED}
     assert not late & set(reasons(first)), "eight hours are left, and six of slack"
-    pace = state_of(first).pace
-    assert pace is not None, "it has a deadline"
+    pace = pace_of(state_of(first))
     assert pace.work_done == 40 * HOUR, "what its pods report is compared with the whole work"
     reported = replace(before, progress=0.5)
-    later = decide(first.state, observed(deadline=reported, now=T0 + HOUR), PACED).state
-    assert later is not None, "it goes on"
-    assert later.pace is not None, "it has a deadline"
-    assert later.pace.work_done == 24 * HOUR, "a report wins over what was counted before, as at home"
+    later = state_of(decide(first.state, observed(deadline=reported, now=T0 + HOUR), PACED))
+    assert pace_of(later).work_done == 24 * HOUR, "a report wins over what was counted before, as at home"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -187,15 +187,6 @@ def test_transfer_on_long_paths_runs_one_generation_and_comes_to_rest(
 AWAY = TransferRecord(uid=UID, epoch=3, stage=TransferStage.AWAY, cluster=CLUSTER, copy="c")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A view and the step that follows from it."""
-
-    view: HomeView
-    remote: RemoteView | None
-    step: TransferAction | None
-
-
 def away(**changes: object) -> HomeView:
     """Return a job whose copy may run elsewhere."""
     return replace(HomeView(uid=UID, record=AWAY, is_held=True, wanted=CLUSTER), **changes)  # type: ignore[arg-type]  # fields of HomeView
@@ -207,68 +198,36 @@ def copied(**changes: object) -> RemoteView:
     return RemoteView(copy=replace(copy, **changes), is_clear=False)  # type: ignore[arg-type]  # fields of CopyView
 
 
+LADDER_AT_HOME = away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), wanted="")
+RESTORED = away(record=TransferRecord(uid=UID, epoch=2, stage=TransferStage.PREPARING, cluster=CLUSTER))
+TAKEN = away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), is_quiet=True)
+AT_HOME = WriteRecord(record=TransferRecord(uid=UID, epoch=3), is_held=False)
+RETURNING = WriteRecord(record=replace(AWAY, stage=TransferStage.RETURNING))
+FAILED = RecordOutcome(outcome=JobOutcome.FAILED)
+
+
 @pytest.mark.parametrize(
-    "case",
+    ("view", "remote", "step"),
     [
-        pytest.param(Case(view=away(), remote=None, step=None), id="partition"),
+        pytest.param(away(), None, None, id="partition"),
+        pytest.param(away(abandoned=3), None, AT_HOME, id="cluster declared lost"),
+        pytest.param(away(abandoned=2), None, None, id="earlier cluster declared lost"),
+        pytest.param(away(), copied(outcome=JobOutcome.FAILED), FAILED, id="copy failed"),
         pytest.param(
-            Case(
-                view=away(abandoned=3),
-                remote=None,
-                step=WriteRecord(record=TransferRecord(uid=UID, epoch=3), is_held=False),
-            ),
-            id="cluster declared lost",
+            away(is_ended=True), copied(outcome=JobOutcome.FAILED), RETURNING, id="outcome recorded"
         ),
         pytest.param(
-            Case(view=away(abandoned=2), remote=None, step=None), id="earlier cluster declared lost"
+            LADDER_AT_HOME, None, AT_HOME, id="home is wanted before a permit, and the cluster is silent"
         ),
-        pytest.param(
-            Case(
-                view=away(),
-                remote=copied(outcome=JobOutcome.FAILED),
-                step=RecordOutcome(outcome=JobOutcome.FAILED),
-            ),
-            id="copy failed",
-        ),
-        pytest.param(
-            Case(
-                view=away(is_ended=True),
-                remote=copied(outcome=JobOutcome.FAILED),
-                step=WriteRecord(record=replace(AWAY, stage=TransferStage.RETURNING)),
-            ),
-            id="outcome recorded",
-        ),
-        pytest.param(
-            Case(
-                view=away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), wanted=""),
-                remote=None,
-                step=WriteRecord(record=TransferRecord(uid=UID, epoch=3), is_held=False),
-            ),
-            id="the ladder changes its mind before a permit, and the cluster is silent",
-        ),
-        pytest.param(Case(view=away(is_suspended=False), remote=None, step=SuspendAtHome()), id="resumed"),
-        pytest.param(
-            Case(
-                view=away(
-                    record=TransferRecord(uid=UID, epoch=2, stage=TransferStage.PREPARING, cluster=CLUSTER)
-                ),
-                remote=copied(),
-                step=WriteRecord(record=replace(AWAY, stage=TransferStage.RETURNING)),
-            ),
-            id="home restored from a backup",
-        ),
-        pytest.param(
-            Case(
-                view=away(record=replace(AWAY, stage=TransferStage.PREPARING, copy=""), is_quiet=True),
-                remote=copied(origin="another"),
-                step=None,
-            ),
-            id="name taken",
-        ),
+        pytest.param(away(is_suspended=False), None, SuspendAtHome(), id="resumed"),
+        pytest.param(RESTORED, copied(), RETURNING, id="home restored from a backup"),
+        pytest.param(TAKEN, copied(origin="another"), None, id="name taken"),
     ],
 )
-def test_transfer_takes_the_step_that_its_view_needs(case: Case) -> None:
-    assert decide_transfer(case.view, {CLUSTER: case.remote}) == case.step, "see the protocol's record"
+def test_transfer_takes_the_step_that_its_view_needs(
+    view: HomeView, remote: RemoteView | None, step: TransferAction | None
+) -> None:
+    assert decide_transfer(view, {CLUSTER: remote}) == step, "see the protocol's record"
 
 
 def test_a_name_that_another_object_has_is_reported() -> None:
