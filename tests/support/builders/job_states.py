@@ -25,6 +25,7 @@ from holdfast.fallback.state_machine.observation import (
 )
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
+    FailbackStage,
     JobState,
     Ledger,
     OutageKind,
@@ -186,6 +187,11 @@ def waiting(**fields: Unpack[StateFields]) -> JobState:
     """A job that has just started to wait for nodes on the first tier."""
     default = JobState(uid=UID, phase=Phase.WAITING, pool="a-spot", rank=0, since=T0, waiting_since=T0)
     return replace(default, **fields)
+
+
+def failing_back(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot") -> FailbackAttempt:
+    """A failback to the first tier that has just begun its stage."""
+    return FailbackAttempt(pool=pool, stage=stage, since=T0)
 
 
 def suspending(**fields: Unpack[StateFields]) -> JobState:

@@ -12,7 +12,6 @@ from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
 from holdfast.fallback.state_machine.observation import CopyStatus, Deadline, MaxCost, Observation, PoolStatus
 from holdfast.fallback.state_machine.state import (
-    FailbackAttempt,
     FailbackStage,
     JobState,
     Ledger,
@@ -34,6 +33,7 @@ from tests.support.builders.job_states import (
     T0,
     UID,
     StateFields,
+    failing_back,
     kinds,
     loss,
     observed,
@@ -149,7 +149,7 @@ def test_a_failback_reserves_capacity_here_while_the_copy_runs_and_moves_after_i
     started = decide(away(), seen, UP)
     assert only(started, CreatePlaceholders).pool == "a-spot", "the copy is not touched before"
 
-    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.TAINTING, since=T0)
+    attempt = failing_back(FailbackStage.TAINTING)
     held = replace(seen, reservation=reserved())
     moving = decide(away(failback=attempt), held, UP)
     suspend = only(moving, Suspend)

@@ -38,6 +38,7 @@ from tests.support.builders.job_states import (
     MINUTE,
     SECOND,
     T0,
+    failing_back,
     kinds,
     loss,
     observed,
@@ -157,8 +158,7 @@ def test_a_job_that_ended_before_its_first_reconciliation_is_ignored() -> None:
 
 
 def test_a_reservation_is_released_when_its_job_stops_following() -> None:
-    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
-    climbing = running(pool="on-demand", rank=2, failback=attempt)
+    climbing = running(pool="on-demand", rank=2, failback=failing_back())
     for left in (
         observed(follows=False, reservation=reserved()),
         observed(is_managed_by_kueue=True, reservation=reserved()),

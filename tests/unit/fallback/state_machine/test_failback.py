@@ -18,8 +18,8 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failback import CHECKPOINT_TIMEOUT, failback_due_at
-from holdfast.fallback.state_machine.observation import Observation, PoolStatus
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
+from holdfast.fallback.state_machine.observation import JobOutcome, Observation, PoolStatus
+from holdfast.fallback.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -29,6 +29,7 @@ from tests.support.builders.job_states import (
     SECOND,
     SPOT,
     T0,
+    failing_back,
     kinds,
     loss,
     observed,
@@ -48,8 +49,8 @@ LOW = running(pool="on-demand", rank=2)
 ON_DEMAND = observed(pool="on-demand")
 
 
-def failing_back(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot"):
-    return replace(LOW, failback=FailbackAttempt(pool=pool, stage=stage, since=T0))
+def job_failing_back(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot") -> JobState:
+    return replace(LOW, failback=failing_back(stage, pool))
 
 
 def test_a_failback_starts_after_return_after_with_the_best_tiers_capacity() -> None:
@@ -84,17 +85,19 @@ def test_a_failback_does_not_start_when(trouble: Observation) -> None:
 
 def test_placeholders_are_created_until_each_pod_has_one() -> None:
     for there in (None, reserved(pods=2, placed=2, tainted=0)):
-        decision = decide(failing_back(), replace(ON_DEMAND, reservation=there), UP)
+        decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=there), UP)
         assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
-    decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0)), UP)
+    decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0)), UP)
     assert not decision.actions, "the job runs on where it is"
     mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
-    decision = decide(failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP)
+    decision = decide(
+        job_failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP
+    )
     assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
 def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
-    decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved(tainted=0)), UP)
+    decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=reserved(tainted=0)), UP)
     assert kinds(decision) == [WriteState, TaintReservedNodes], (
         "or a stranger wins a node when its placeholder goes"
     )
@@ -103,7 +106,9 @@ def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
 
 
 def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
-    decision = decide(failing_back(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=reserved()), UP)
+    decision = decide(
+        job_failing_back(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=reserved()), UP
+    )
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose, suspend.tolerate_reservation) == (
         "a-spot",
@@ -115,7 +120,7 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
 
 #: A job that checkpoints on request, whose reservation is complete; the decision that asks it; and its answer.
 LISTENING = replace(ON_DEMAND, reservation=reserved(), checkpoints_on_request=True)
-ASKED = decide(failing_back(FailbackStage.TAINTING), LISTENING, UP)
+ASKED = decide(job_failing_back(FailbackStage.TAINTING), LISTENING, UP)
 ANSWERED = replace(LISTENING, checkpoint_requested_at=T0, checkpointed_at=T0)
 
 
@@ -138,7 +143,7 @@ def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
 
 
 def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its_timeout() -> None:
-    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
+    attempt = failing_back()
     blocked = running(pool="b-spot", rank=1, evictions=3, failback=attempt)
     for waited, expected in ((9 * MINUTE, attempt), (10 * MINUTE, None)):
         seen = observed(pool="b-spot", now=T0 + waited, can_be_suspended=False)
@@ -152,7 +157,7 @@ def test_an_old_checkpoint_is_no_answer() -> None:
 
 def test_after_the_hold_timeout_the_reservation_is_released_and_the_next_tier_is_tried() -> None:
     late = replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0), now=T0 + 10 * MINUTE)
-    decision = decide(failing_back(), late, UP)
+    decision = decide(job_failing_back(), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], (
         "two tiers' capacity is never paid for at once"
     )
@@ -163,20 +168,20 @@ def test_after_the_hold_timeout_the_reservation_is_released_and_the_next_tier_is
         "once the first is released"
     )
     late = replace(ON_DEMAND, reservation=reserved("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
-    decision = decide(failing_back(pool="b-spot"), late, UP)
+    decision = decide(job_failing_back(pool="b-spot"), late, UP)
     assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
     assert state_of(decision).failback is None, "the attempt is over"
     assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
     stuck = replace(ON_DEMAND, reservation=reserved(), can_be_suspended=False, now=T0 + 10 * MINUTE)
     for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
         assert ReleaseReservation in kinds(
-            decide(failing_back(stage, "b-spot"), replace(stuck, reservation=reserved("b-spot")), UP)
+            decide(job_failing_back(stage, "b-spot"), replace(stuck, reservation=reserved("b-spot")), UP)
         ), "it costs as much as the nodes it would replace"
 
 
 def test_a_lost_reserved_node_is_requested_again() -> None:
     decision = decide(
-        failing_back(FailbackStage.CHECKPOINTING),
+        job_failing_back(FailbackStage.CHECKPOINTING),
         replace(ON_DEMAND, reservation=reserved(placed=3, tainted=3)),
         UP,
     )
@@ -187,7 +192,7 @@ def test_a_lost_reserved_node_is_requested_again() -> None:
 
 def test_a_failback_ends_when_return_after_is_removed() -> None:
     for edited in (policy(), replace(UP, tiers=(LOWER, LAST)), replace(UP, tiers=(LAST, SPOT))):
-        decision = decide(failing_back(), replace(ON_DEMAND, reservation=reserved()), edited)
+        decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=reserved()), edited)
         assert kinds(decision) == [WriteState, ReleaseReservation], f"{edited} has no such better tier"
 
 
@@ -231,30 +236,17 @@ def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> N
 
 
 def test_a_failover_uses_only_a_complete_reservation() -> None:
-    middle = running(
-        pool="b-spot",
-        rank=1,
-        evictions=3,
-        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0),
-    )
+    middle = running(pool="b-spot", rank=1, evictions=3, failback=failing_back())
     decision = decide(middle, observed(pool="b-spot", reservation=reserved(placed=2, tainted=0)), UP)
     assert kinds(decision) == [Suspend, ReleaseReservation], "it cannot wait for the rest"
     assert only(decision, Suspend).pool == "on-demand", "down the ladder"
-    middle = running(
-        pool="b-spot",
-        rank=1,
-        evictions=3,
-        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.CHECKPOINTING, since=T0),
-    )
+    middle = replace(middle, failback=failing_back(FailbackStage.CHECKPOINTING))
     decision = decide(middle, observed(pool="b-spot", reservation=reserved()), UP)
     assert only(decision, Suspend).pool == "a-spot", "better than what lies below, and there already"
 
 
 def test_taints_stay_until_all_pods_are_bound() -> None:
-    arrived = waiting(
-        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
-        entered_by_failback=True,
-    )
+    arrived = waiting(failback=failing_back(FailbackStage.MOVING), entered_by_failback=True)
     early = decide(arrived, observed(pods_placed=3, reservation=reserved()), UP)
     assert kinds(early) == [DeletePlaceholders], "the controller may have died before it did this"
     kept = decide(arrived, observed(pods_placed=3, reservation=reserved(pods=0, placed=0, tainted=0)), UP)
@@ -277,14 +269,12 @@ def test_short_failbacks_double_the_wait_until_one_lasts() -> None:
 
 
 def test_a_job_that_ends_or_is_suspended_leaves_no_reservation() -> None:
-    from holdfast.fallback.state_machine.observation import JobOutcome
-
     decision = decide(
-        failing_back(), replace(ON_DEMAND, outcome=JobOutcome.COMPLETED, reservation=reserved()), UP
+        job_failing_back(), replace(ON_DEMAND, outcome=JobOutcome.COMPLETED, reservation=reserved()), UP
     )
     assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
     stopped = observed_suspended(pool="on-demand", reservation=reserved())
-    decision = decide(failing_back(), stopped, UP)
+    decision = decide(job_failing_back(), stopped, UP)
     assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
         "its duration is unknown"
     )
@@ -294,8 +284,8 @@ def test_an_eviction_during_a_failback_is_counted() -> None:
     lost = replace(
         ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=reserved(placed=2, tainted=0)
     )
-    state = state_of(decide(failing_back(), lost, UP))
-    assert (state.evictions, state.failback) == (1, failing_back().failback), "and the hold goes on"
+    state = state_of(decide(job_failing_back(), lost, UP))
+    assert (state.evictions, state.failback) == (1, job_failing_back().failback), "and the hold goes on"
 
 
 def test_a_job_fails_back_from_a_middle_tier() -> None:

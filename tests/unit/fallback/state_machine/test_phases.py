@@ -19,7 +19,7 @@ from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
 from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
+from holdfast.fallback.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -29,6 +29,7 @@ from tests.support.builders.job_states import (
     T0,
     UID,
     ObservationFields,
+    failing_back,
     kinds,
     loss,
     observed,
@@ -285,7 +286,7 @@ def test_a_restart_in_place_keeps_what_was_counted() -> None:
 
 
 def test_a_failback_resumes_with_a_toleration_and_deletes_the_placeholders() -> None:
-    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0)
+    attempt = failing_back(FailbackStage.MOVING)
     up = suspending(pool="a-spot", rank=0, purpose=Purpose.FAILBACK, failback=attempt)
     decision = decide(up, observed_suspended(pool="a-spot", reservation=reserved()), policy())
     assert kinds(decision) == [Resume, DeletePlaceholders], "room is made once the job is there to take it"

@@ -17,7 +17,6 @@ from holdfast.fallback.state_machine.ledger import with_ledger
 from holdfast.fallback.state_machine.observation import Deadline, MaxCost, NodeKind, Observation, PoolStatus
 from holdfast.fallback.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
 from holdfast.fallback.state_machine.state import (
-    FailbackAttempt,
     FailbackStage,
     JobState,
     Ledger,
@@ -36,6 +35,7 @@ from tests.support.builders.job_states import (
     SPOT,
     T0,
     UID,
+    failing_back,
     observed,
     observed_suspended,
     only,
@@ -138,19 +138,15 @@ def test_no_job_returns_to_a_tier_that_is_too_expensive() -> None:
     attempt = state_of(cheap).failback
     assert attempt is not None, "the price fell: the tier has capacity again"
     assert attempt.pool == "b-spot", "on the tier that is not expensive"
-    holding = replace(state, failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0))
+    holding = replace(state, failback=failing_back())
     assert "FailbackEnded" in reasons(
         decide(holding, replace(expensive, reservation=reserved(placed=1)), CAPPED)
     ), "nothing more is bought"
 
 
 def test_a_job_that_moves_to_reserved_nodes_goes_there_whatever_they_cost_now() -> None:
-    moving = suspending(
-        pool="a-spot",
-        rank=0,
-        purpose=Purpose.FAILBACK,
-        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
-    )
+    attempt = failing_back(FailbackStage.MOVING)
+    moving = suspending(pool="a-spot", rank=0, purpose=Purpose.FAILBACK, failback=attempt)
     decision = decide(moving, observed_suspended(pool="a-spot", pools={"a-spot": EXPENSIVE}), CAPPED)
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "a-spot"), "they are bought"
 
