@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.actions import Resume, Suspend
 from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, JobOutcome
 from holdfast.fallback.state_machine.state import JobState, Phase
@@ -25,6 +25,7 @@ from tests.support.builders.fallback_objects import (
     snapshot,
     worker,
 )
+from tests.support.builders.training_jobs import expression, required_affinity
 from tests.support.json_objects import obj, objects
 
 KIND = JobSetKind()
@@ -86,12 +87,7 @@ def test_a_pod_is_placed_by_its_live_node_and_started_by_its_containers() -> Non
         ([replicated_job("driver", parallelism=1), replicated_job("worker", replicas=2)], 5),
         ([replicated_job("driver", parallelism=1), replicated_job("worker", selector=ON_A)], 2),
     ],
-    ids=[
-        "replicas times parallelism",
-        "no more than complete",
-        "all that select nothing",
-        "those that select",
-    ],
+    ids=["replicas times parallelism", "no more than complete", "none selects a pool", "one selects a pool"],
 )
 def test_expected_pods_follow_from_the_templates(templates: list[Json], expected: int) -> None:
     now = observed(jobset(*templates))
@@ -116,10 +112,8 @@ def test_only_labeled_templates_follow_and_those_on_several_pools_have_none() ->
 def test_a_pod_that_succeeded_is_expected_no_more_before_its_job_counts_it() -> None:
     job = jobset(replicated_job(selector=ON_A))
     child = child_job(job)
-    done, runs = (
-        worker("done", node="n1", phase="Succeeded", owner=child),
-        worker("runs", node="n1", owner=child),
-    )
+    done = worker("done", node="n1", phase="Succeeded", owner=child)
+    runs = worker("runs", node="n1", owner=child)
     now = observed(job, done, runs, nodes=[node("n1")], children=[child])
     assert (now.pods_expected, now.pods_placed, now.pods_missing) == (1, 1, 0), (
         "completing is no interruption"
@@ -397,12 +391,7 @@ def test_jobs_that_evictions_would_end_get_a_warning() -> None:
 
 
 def test_affinity_that_requires_spot_prevents_moves() -> None:
-    term: Json = {
-        "matchExpressions": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}]
-    }
-    affinity: Json = {
-        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    }
+    affinity = required_affinity([expression("karpenter.sh/capacity-type", "In", "spot")])
     job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
     said = observed(job).not_suspendable_reason
     assert said is not None, "on the on-demand tier it would wait forever"
@@ -412,18 +401,14 @@ def test_affinity_that_requires_spot_prevents_moves() -> None:
 def test_jobs_managed_by_kueue_are_recognized() -> None:
     workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
     stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
-    assert observed(jobset(labels={"kueue.x-k8s.io/queue-name": "q"})).is_managed_by_kueue is True, (
-        "by its label"
-    )
-    assert observed(jobset(), workloads=[workload]).is_managed_by_kueue is True, (
+    named = jobset(labels={"kueue.x-k8s.io/queue-name": "q"})
+    assert observed(named).is_managed_by_kueue, "by its label"
+    assert observed(jobset(), workloads=[workload]).is_managed_by_kueue, (
         "by its Workload: it may name no queue"
     )
-    assert observed(jobset(managedBy="kueue.x-k8s.io/multikueue")).is_managed_by_kueue is True, (
-        "by its manager"
-    )
-    assert observed(jobset(), workloads=[stranger]).is_managed_by_kueue is False, (
-        "another job's Workload is nothing to it"
-    )
+    managed = jobset(managedBy="kueue.x-k8s.io/multikueue")
+    assert observed(managed).is_managed_by_kueue, "by its manager"
+    assert not observed(jobset(), workloads=[stranger]).is_managed_by_kueue, "another job's Workload"
 
 
 def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
@@ -438,12 +423,6 @@ def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
         "the request"
     )
     assert now.checkpointed_at == NOW - timedelta(seconds=30), "the latest answer of any pod"
-
-
-def test_a_jobset_has_no_successor() -> None:
-    assert KIND.recreation(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
-        "its operator restarts it"
-    )
 
 
 @pytest.mark.parametrize(
