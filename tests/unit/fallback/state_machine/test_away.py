@@ -1,7 +1,7 @@
 """A tier in another cluster: the job stays suspended here, and its tier's limits apply to the copy there."""
 
 from dataclasses import replace
-from typing import Unpack
+from functools import partial
 
 import pytest
 
@@ -32,7 +32,6 @@ from tests.support.builders.job_states import (
     SPOT,
     T0,
     UID,
-    StateFields,
     failing_back,
     kinds,
     loss,
@@ -58,9 +57,8 @@ SUSPENDED = observed_suspended(pool="a-spot", may_run_here=False)
 PLACED = CopyStatus(pods_expected=PODS, pods_placed=PODS, pool="a-spot")
 
 
-def away(**fields: Unpack[StateFields]) -> JobState:
-    """A job whose copy has run for an hour."""
-    return replace(running(phase=Phase.AWAY, pool="west/a-spot", rank=1), **fields)
+#: A job whose copy has run for an hour.
+away = partial(running, phase=Phase.AWAY, pool="west/a-spot", rank=1)
 
 
 def test_a_job_goes_away_with_its_template_as_it_is_and_is_not_resumed_here() -> None:

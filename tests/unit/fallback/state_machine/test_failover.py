@@ -1,7 +1,7 @@
 """Failover: a job moves when its tier's limits are spent or its capacity is missing, and is given up if the policy says so."""
 
 from dataclasses import replace
-from typing import Unpack
+from functools import partial
 
 import pytest
 
@@ -10,7 +10,7 @@ from holdfast.fallback.state_machine.capacity_wait import PODS_CREATED_WITHIN
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_RESTARTS, MISSING_POOL_GRACE
 from holdfast.fallback.state_machine.observation import PoolStatus
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
+from holdfast.fallback.state_machine.state import Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.builders.job_states import (
     HOUR,
@@ -18,7 +18,6 @@ from tests.support.builders.job_states import (
     MINUTE,
     SECOND,
     T0,
-    StateFields,
     kinds,
     loss,
     observed,
@@ -35,8 +34,7 @@ from tests.support.builders.job_states import (
 NOT_THERE = PoolStatus(exists=False)
 
 
-def on_last(**fields: Unpack[StateFields]) -> JobState:
-    return replace(running(pool="on-demand", rank=2), **fields)
+on_last = partial(running, pool="on-demand", rank=2)
 
 
 def test_the_last_allowed_failure_moves_the_job() -> None:

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final, Unpack
+from functools import partial
+from typing import Final
 
 import pytest
 
@@ -10,7 +11,13 @@ from holdfast.fallback.policy.policy import DeclaredFacts
 from holdfast.fallback.state_machine.actions import WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.ledger import of_on_demand, spending_text, with_ledger
-from holdfast.fallback.state_machine.observation import CopyStatus, JobOutcome, NodeKind, PoolStatus
+from holdfast.fallback.state_machine.observation import (
+    CopyStatus,
+    JobOutcome,
+    NodeKind,
+    Observation,
+    PoolStatus,
+)
 from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
@@ -20,7 +27,6 @@ from tests.support.builders.job_states import (
     MINUTE,
     SPOT,
     T0,
-    ObservationFields,
     kinds,
     observed,
     policy,
@@ -50,10 +56,13 @@ FULL = Ledger(
 )
 
 
-def counted(state: JobState, **fields: Unpack[ObservationFields]) -> Ledger:
-    """The ledger of a state that was last written an hour ago, with two nodes on the spot tier since then."""
-    seen = replace(observed(node_time={NODES: 2 * HOUR}, nodes={NODES: 2}), **fields)
-    ledger = with_ledger(replace(state, ledger=state.ledger or EMPTY), seen, LADDER).ledger
+#: An observation an hour after the state was last written, with two nodes on the spot tier since then.
+with_nodes = partial(observed, node_time={NODES: 2 * HOUR}, nodes={NODES: 2})
+
+
+def counted(state: JobState, seen: Observation | None = None) -> Ledger:
+    """The ledger of a state that was last written an hour ago."""
+    ledger = with_ledger(replace(state, ledger=state.ledger or EMPTY), seen or with_nodes(), LADDER).ledger
     assert ledger is not None, "a state that is counted has a ledger"
     return ledger
 
@@ -67,7 +76,7 @@ def test_an_hour_of_a_job_that_runs_is_work_at_the_price_of_its_tier() -> None:
 
 
 def test_a_price_that_is_observed_counts_more_than_the_declared_one() -> None:
-    assert counted(running(), pools={"a-spot": PoolStatus(price=0.25)}).cost == 0.5, (
+    assert counted(running(), with_nodes(pools={"a-spot": PoolStatus(price=0.25)})).cost == 0.5, (
         "prices change by the hour"
     )
 
@@ -84,7 +93,7 @@ def test_an_hour_without_all_nodes_is_waited(state: JobState) -> None:
 
 @pytest.mark.parametrize("phase", [Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED])
 def test_an_hour_of_a_job_at_rest_is_nothing_it_waited_for(phase: Phase) -> None:
-    ledger = counted(running(phase=phase), node_time={})
+    ledger = counted(running(phase=phase), with_nodes(node_time={}))
     assert (ledger.waited, ledger.worked, ledger.lost) == (0 * HOUR,) * 3, "its user may come back in a month"
 
 
@@ -92,9 +101,9 @@ def test_the_first_of_a_run_is_lost_until_the_program_reports_otherwise() -> Non
     started = replace(EMPTY, starting=15 * MINUTE)
     ledger = counted(running(ledger=started))
     assert (ledger.lost, ledger.worked, ledger.starting) == (15 * MINUTE, 45 * MINUTE, 0 * HOUR), "one start"
-    ledger = counted(running(ledger=started), work_done=50 * MINUTE)
+    ledger = counted(running(ledger=started), with_nodes(work_done=50 * MINUTE))
     assert (ledger.lost, ledger.worked) == (10 * MINUTE, 50 * MINUTE), "it knows better"
-    assert counted(running(), restarts=1).starting == LADDER.restart_cost, "a restart is a start"
+    assert counted(running(), with_nodes(restarts=1)).starting == LADDER.restart_cost, "a restart is a start"
 
 
 def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
@@ -107,7 +116,9 @@ def test_the_ledger_is_written_with_another_change_or_after_an_hour() -> None:
     later = decide(state, replace(seen, now=T0 + MINUTE), LADDER)
     assert kinds(later) == [WriteState], "then it is"
     moved = state_of(decide(state, replace(seen, pods_placed=0), LADDER))
-    assert moved.ledger == counted(state, node_time=seen.node_time), "the phase that ends has its time"
+    assert moved.ledger == counted(state, with_nodes(node_time=seen.node_time)), (
+        "the phase that ends has its time"
+    )
 
 
 def test_a_job_at_rest_is_written_once_its_last_node_is_free() -> None:
@@ -146,23 +157,25 @@ AWAY: Final = running(phase=Phase.AWAY, pool="west/b-spot", ledger=replace(EMPTY
 
 
 def test_what_a_copy_uses_is_in_the_ledger_of_its_job_once() -> None:
-    first = counted(AWAY, node_time={}, copy=COPY)
+    first = counted(AWAY, with_nodes(node_time={}, copy=COPY))
     assert first.uses == (replace(THERE, pool="west/b-spot"),), "its pool has the name of its cluster"
     assert (first.worked, first.lost, first.gang_time) == (HOUR, HOUR, 4 * HOUR), (
         "the copy did the job's work"
     )
     assert first.waited == 7 * HOUR, "home learned late that the copy ran, and no time is in two parts"
     state = replace(AWAY, ledger=first)
-    assert counted(state, node_time={}, copy=COPY) == first, "it is read each 10 s"
+    assert counted(state, with_nodes(node_time={}, copy=COPY)) == first, "it is read each 10 s"
 
     there = COPY.ledger
     assert there is not None, "the builder gives it one"
     grown = replace(there, counted_until=T0, uses=(replace(THERE, node_time=5 * HOUR, cost=1.5),))
-    later = counted(state, node_time={}, copy=replace(COPY, ledger=grown))
+    later = counted(state, with_nodes(node_time={}, copy=replace(COPY, ledger=grown)))
     assert (later.uses[0].node_time, later.cost) == (5 * HOUR, pytest.approx(1.5)), (
         "only what is new is added"
     )
-    next_copy = counted(replace(state, ledger=later), node_time={}, copy=replace(COPY, uid="copy-2"))
+    next_copy = counted(
+        replace(state, ledger=later), with_nodes(node_time={}, copy=replace(COPY, uid="copy-2"))
+    )
     assert next_copy.uses[0].node_time == 9 * HOUR, "another copy has used it again"
     written = read_state(write_state(replace(state, ledger=next_copy)))
     assert isinstance(written, JobState), "it can be read"

@@ -1,5 +1,6 @@
 """Suspended and finished jobs: a move is suspended, waits for its pods, deletes child Jobs and is resumed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -28,7 +29,6 @@ from tests.support.builders.job_states import (
     SPOT,
     T0,
     UID,
-    ObservationFields,
     failing_back,
     kinds,
     loss,
@@ -371,7 +371,7 @@ def test_a_recreated_job_adopts_its_state_on_the_tier_that_is_its_turn() -> None
     "obstacle", [{}, {"pods_remaining": 1}, {"pool": "b-spot"}, {"outdated_children": 1}]
 )
 def test_a_paused_job_resumes_after_its_pause_or_without_a_ladder(
-    obstacle: ObservationFields, *, has_policy: bool, is_over: bool
+    obstacle: Mapping[str, object], *, has_policy: bool, is_over: bool
 ) -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 if is_over else T0 + SECOND, evictions=1)
     observation = replace(observed_suspended(pool="a-spot"), **obstacle)
