@@ -142,6 +142,8 @@ def test_a_pool_that_is_replaced_moves_no_job_and_is_skipped_by_none() -> None:
     decision = decide(waiting(), replace(moment, pools={"a-spot": gone}), policy())
     assert not decision.actions, "however long the job has waited before"
     assert decision.requeue_at == T0 + 11 * MINUTE, "it is reconciled again when the pool counts as missing"
+    missing = replace(moment, pools={"a-spot": gone}, now=T0 + 11 * MINUTE)
+    assert only(decide(waiting(), missing, policy()), Suspend).pool == "b-spot", "then nothing replaces it"
     spent = replace(moment, pools={"b-spot": gone})
     assert only(decide(waiting(evictions=3), spent, policy()), Suspend).pool == "b-spot", "no tier is skipped"
 
