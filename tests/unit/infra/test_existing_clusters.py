@@ -1,6 +1,6 @@
 """What stacks need of existing clusters: each missing property is one problem, before anything is registered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -109,61 +109,52 @@ def test_a_failed_optional_query_causes_no_problem() -> None:
     )
 
 
-MISSING_ON_EKS = {
-    "no cluster": (replace(EKS, exists=False), "aws eks list-clusters --region us-west-2"),
-    "an old version": (replace(EKS, version="1.35"), "Upgrade the cluster"),
-    "an unknown version": (replace(EKS, version=""), "Upgrade the cluster"),
-    "auto mode": (replace(EKS, auto_mode=True), "disable Auto Mode"),
-    "no access entries": (replace(EKS, authentication_mode="CONFIG_MAP"), "API_AND_CONFIG_MAP"),
-    "no pod identity": (replace(EKS, has_pod_identity=False), "--addon-name eks-pod-identity-agent"),
-    "no node groups": (replace(EKS, groups=()), "update-nodegroup-config"),
-    "no labeled nodes": (replace(EKS, groups=(PLAIN,)), "holdfast.dev/system=true"),
-    "tainted nodes": (replace(EKS, groups=(TAINTED,)), "holdfast.dev/system=true"),
-    "one node": (replace(EKS, groups=(LONELY,)), "holdfast.dev/system=true"),
-    "public subnets": (replace(EKS, public_subnets=SUBNETS[:1]), "privateSubnetIds: […]"),
-}
-MISSING_ON_GKE = {
-    "no cluster": (replace(GKE, exists=False), "gcloud container clusters list"),
-    "an old version": (replace(GKE, version="1.35.1-gke.1"), "Upgrade the cluster"),
-    "autopilot": (replace(GKE, autopilot=True), "Write another cluster"),
-    "no workload identity": (replace(GKE, workload_pool=""), "--workload-pool my-project.svc.id.goog"),
-    "no labeled nodes": (replace(GKE, groups=(PLAIN,)), "gcloud container node-pools update"),
-}
-MISSING_ON_AKS = {
-    "no cluster": (replace(AKS, exists=False), "az aks list"),
-    "an old version": (replace(AKS, version="1.34.0"), "Upgrade the cluster"),
-    "another location": (replace(AKS, location="westeurope"), "azure-native:location: westeurope"),
-    "no issuer": (replace(AKS, issuer=""), "--enable-oidc-issuer"),
-    "no workload identity": (replace(AKS, workload_identity=False), "--enable-workload-identity"),
-    "no Entra ID": (replace(AKS, entra=False), "--enable-aad"),
+#: Cloud → the problems of a cluster there; and clusters, each without one thing, with a part of the fix.
+MISSING: Mapping[str, tuple[Callable[..., list[Problem]], Mapping[str, tuple[object, str]]]] = {
+    "aws": (eks, {
+        "no cluster": (replace(EKS, exists=False), "aws eks list-clusters --region us-west-2"),
+        "an old version": (replace(EKS, version="1.35"), "Upgrade the cluster"),
+        "an unknown version": (replace(EKS, version=""), "Upgrade the cluster"),
+        "auto mode": (replace(EKS, auto_mode=True), "disable Auto Mode"),
+        "no access entries": (replace(EKS, authentication_mode="CONFIG_MAP"), "API_AND_CONFIG_MAP"),
+        "no pod identity": (replace(EKS, has_pod_identity=False), "--addon-name eks-pod-identity-agent"),
+        "no node groups": (replace(EKS, groups=()), "update-nodegroup-config"),
+        "no labeled nodes": (replace(EKS, groups=(PLAIN,)), "holdfast.dev/system=true"),
+        "tainted nodes": (replace(EKS, groups=(TAINTED,)), "holdfast.dev/system=true"),
+        "one node": (replace(EKS, groups=(LONELY,)), "holdfast.dev/system=true"),
+        "public subnets": (replace(EKS, public_subnets=SUBNETS[:1]), "privateSubnetIds: […]"),
+    }),
+    "gcp": (gke, {
+        "no cluster": (replace(GKE, exists=False), "gcloud container clusters list"),
+        "an old version": (replace(GKE, version="1.35.1-gke.1"), "Upgrade the cluster"),
+        "autopilot": (replace(GKE, autopilot=True), "Write another cluster"),
+        "no workload identity": (replace(GKE, workload_pool=""), "--workload-pool my-project.svc.id.goog"),
+        "no labeled nodes": (replace(GKE, groups=(PLAIN,)), "gcloud container node-pools update"),
+    }),
+    "azure": (aks, {
+        "no cluster": (replace(AKS, exists=False), "az aks list"),
+        "an old version": (replace(AKS, version="1.34.0"), "Upgrade the cluster"),
+        "another location": (replace(AKS, location="westeurope"), "azure-native:location: westeurope"),
+        "no issuer": (replace(AKS, issuer=""), "--enable-oidc-issuer"),
+        "no workload identity": (replace(AKS, workload_identity=False), "--enable-workload-identity"),
+        "no Entra ID": (replace(AKS, entra=False), "--enable-aad"),
     "no node auto-provisioning": (replace(AKS, provisions=False), "--node-provisioning-mode Auto"),
-    "one node": (replace(AKS, groups=(LONELY,)), "az aks nodepool update"),
-    "a managed subnet": (replace(AKS, subnet_id=""), "network: {subnetId: …}"),
-}
+        "one node": (replace(AKS, groups=(LONELY,)), "az aks nodepool update"),
+        "a managed subnet": (replace(AKS, subnet_id=""), "network: {subnetId: …}"),
+    }),
+}  # fmt: skip
 
 
-def _check(found: list[Problem], fix: str) -> None:
+@pytest.mark.parametrize(
+    ("cloud", "case"), [(cloud, case) for cloud in MISSING for case in MISSING[cloud][1]]
+)
+def test_a_missing_property_of_a_cluster_is_a_problem(cloud: str, case: str) -> None:
+    problems_of, clusters = MISSING[cloud]
+    cluster, fix = clusters[case]
+    found = problems_of(cluster)
     assert len(found) == 1, f"one thing is missing, and it causes {[str(problem) for problem in found]}"
     assert found[0].field.startswith("holdfast:platform.cluster."), "the field that names the cluster"
     assert fix in found[0].fix, "what its owner has to do"
-
-
-@pytest.mark.parametrize("case", MISSING_ON_EKS)
-def test_a_missing_property_of_an_eks_cluster_is_a_problem(case: str) -> None:
-    found, fix = MISSING_ON_EKS[case]
-    _check(eks(found), fix)
-
-
-@pytest.mark.parametrize("case", MISSING_ON_GKE)
-def test_a_missing_property_of_a_gke_cluster_is_a_problem(case: str) -> None:
-    found, fix = MISSING_ON_GKE[case]
-    _check(gke(found), fix)
-
-
-@pytest.mark.parametrize("case", MISSING_ON_AKS)
-def test_a_missing_property_of_an_aks_cluster_is_a_problem(case: str) -> None:
-    found, fix = MISSING_ON_AKS[case]
-    _check(aks(found), fix)
 
 
 def test_subnets_in_another_vpc_are_a_problem() -> None:

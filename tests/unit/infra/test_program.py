@@ -22,7 +22,6 @@ from tests.support.builders.configurations import platform_document
 from tests.support.fakes.pulumi_engine import record
 
 ROOT = Path(__file__).parents[3]
-CLOUD_SDKS = ("pulumi_aws", "pulumi_gcp", "pulumi_azure_native")
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ from holdfast.scheduling.machines.ec2_quotas import quota_of
 from tests.support.builders.configurations import Document, aws_platform, entry
 from tests.support.fakes.aws_account import account
 
-PLATFORM = "holdfast:platform"
 P4_SPOT = "L-7212CCBC"
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from string import ascii_letters, digits
 
 import pytest
-from hypothesis import strategies as st
 
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from holdfast.infra.azure.config.stack import AzurePlatform
@@ -42,7 +40,6 @@ TOKEN = "azure-native:authorization:getClientToken"
 CLUSTER = "azure-native:containerservice:getManagedCluster"
 AGENT_POOL = "azure-native:containerservice:getAgentPool"
 DEPLOYER = "00000000-0000-0000-0000-00000000000d"
-STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
 
 #: Without a token, which the fake provider does not have, nothing asks Azure Resource Manager.
 UNCHECKED = (

@@ -44,11 +44,6 @@ QUOTAS = (
     usage("standardDADSv5Family", "Standard DADSv5 Family vCPUs", -1),
     usage("Standard NDAMSv4_A100Family", "Standard NDAMSv4_A100Family vCPUs", 768),
 )
-FAMILIES = {
-    "Dds_v5": "standardDDSv5Family",
-    "Dads_v5": "StandardDadsv5Family",
-    "NDamsr_A100_v4": "standardNDAMSv4_A100Family",
-}
 
 
 def size(name: str, family: str, *restrictions: str) -> Json:

@@ -31,7 +31,6 @@ from tests.support.invalid_configs.gcp import BROUGHT
 from tests.support.invalid_configs.mistakes import changed
 
 ROOT = Path(__file__).parents[4]
-STACKS = ("gcp-dev", "gcp-prod")
 
 
 def test_one_pool_and_access_are_enough() -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.training_namespace import service_account_of
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.preflight import Project
 from holdfast.infra.gcp.preflight.checks import SubnetworkRanges, preflight_problems, preflight_warnings
@@ -208,12 +207,6 @@ def test_nodes_are_in_the_configured_zones_or_those_of_the_control_plane() -> No
     assert zones_of_cluster(anywhere(), None) == ZONES[:3], "the known ones, if the query failed"
 
 
-def test_two_environments_in_one_project_share_no_identity() -> None:
-    dev, prod = (service_account_of(gke_environment(stack)) for stack in ("gcp-dev", "gcp-prod"))
-    assert dev != prod, "GKE tells the pods of two clusters of one project apart by nothing else"
-    assert (dev, prod) == ("trainer-gcp-dev", "trainer-gcp-prod"), "job authors can tell them apart"
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -226,13 +219,6 @@ def test_two_environments_in_one_project_share_no_identity() -> None:
 )
 def test_similar_stack_names_share_no_identity(one: str, other: str) -> None:
     assert gke_environment(one) != gke_environment(other), "the one could read the other's checkpoints"
-
-
-@given(STACKS)
-def test_any_stack_name_makes_a_valid_identity(stack: str) -> None:
-    name = gke_environment(stack)
-    assert is_dns_label(name), "it is part of a service account's name"
-    assert len(name) <= 40, "and of others that may not be long"
 
 
 @given(STACKS, st.integers(14, 63))
