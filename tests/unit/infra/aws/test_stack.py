@@ -69,17 +69,10 @@ def test_system_nodes_and_karpenters_nodes_have_separate_roles(name: str) -> Non
         assert str(own).startswith("karpenter-node-"), "pods do not get the permissions of operators"
 
 
-def test_an_account_without_the_spot_role_gets_it() -> None:
-    role = composed(aws_platform(), answer=without_spot_role).one(SPOT_ROLE_TYPE)
-    assert role.import_id == "", "there is nothing to adopt"
-    assert role.retain_on_delete, "other stacks use it by then"
-
-
-@every_stack
-def test_an_existing_spot_role_is_imported(name: str) -> None:
-    role = stack(name).one(SPOT_ROLE_TYPE)
-    assert role.import_id == SPOT_ROLE, "a second one cannot be made"
-    assert role.retain_on_delete, "it was there before the stack"
+def test_an_existing_spot_role_is_imported_and_a_missing_one_created() -> None:
+    without = composed(aws_platform(), answer=without_spot_role)
+    assert without.one(SPOT_ROLE_TYPE).import_id == "", "there is nothing to adopt"
+    assert stack("aws-dev").one(SPOT_ROLE_TYPE).import_id == SPOT_ROLE, "a second one cannot be made"
 
 
 def test_preflight_problems_stop_the_program_before_any_registration() -> None:

@@ -6,11 +6,7 @@ from typing import cast
 import pytest
 
 from holdfast.components.checkpoints.blob import CLIENT_ID
-from holdfast.components.iam.azure import (
-    AKS_RBAC_CLUSTER_ADMIN,
-    NETWORK_CONTRIBUTOR,
-    STORAGE_BLOB_DATA_CONTRIBUTOR,
-)
+from holdfast.components.iam.azure import AKS_RBAC_CLUSTER_ADMIN, STORAGE_BLOB_DATA_CONTRIBUTOR
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
@@ -106,11 +102,6 @@ def test_only_the_deployer_and_administrators_have_access(name: str) -> None:
     assert admins == {DEPLOYER, *new_cluster(PLATFORMS[name]().cluster).admins}, (
         "there are no local accounts beside them"
     )
-
-
-@every_stack
-def test_the_cluster_identity_may_join_the_subnet(name: str) -> None:
-    assert NETWORK_CONTRIBUTOR in {role for _, role in let_in(stack(name))}, "otherwise no node can join it"
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "azure-prod"])
