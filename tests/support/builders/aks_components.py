@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Callable
-from functools import cache
 
 from holdfast.components.cluster.aks.access import PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
@@ -14,7 +13,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 TENANT = "22222222-2222-2222-2222-222222222222"
@@ -85,19 +84,14 @@ def seen(token: str, _: Json) -> Json:
 
 
 def recorded_cluster(
-    change: Callable[[AksClusterArgs], AksClusterArgs] | None = None, *, preview: bool = False
+    change: Callable[[AksClusterArgs], AksClusterArgs] = lambda args: args, *, preview: bool = False
 ) -> Recording:
     """What a cluster registers; `change` replaces its valid arguments."""
-    if change is None:
-        return _recorded_valid(preview=preview)
     args = change(cluster_args())
-    return record(lambda: AksCluster("cluster", args), preview=preview, answer=seen)
-
-
-@cache
-def _recorded_valid(*, preview: bool) -> Recording:
-    """The unchanged cluster, recorded once."""
-    return record(lambda: AksCluster("cluster", cluster_args()), preview=preview, answer=seen)
+    return recorded_once(
+        (repr(args), preview),
+        lambda: record(lambda: AksCluster("cluster", args), preview=preview, answer=seen),
+    )
 
 
 MACHINES = machine_catalogue("azure")

@@ -6,7 +6,6 @@ inside them.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 from typing import Final
 
 from holdfast.components.checkpoints.s3 import (
@@ -27,7 +26,7 @@ from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsol
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
 ADMIN = "arn:aws:iam::123456789012:role/platform"
@@ -58,19 +57,13 @@ def cluster_args() -> EksClusterArgs:
 
 
 def recorded_cluster(
-    change: Callable[[EksClusterArgs], EksClusterArgs] | None = None, *, preview: bool = False
+    change: Callable[[EksClusterArgs], EksClusterArgs] = lambda args: args, *, preview: bool = False
 ) -> Recording:
     """What a cluster registers; `change` replaces its valid arguments."""
-    if change is None:
-        return _recorded_valid(preview=preview)
     args = change(cluster_args())
-    return record(lambda: EksCluster("cluster", args), preview=preview)
-
-
-@cache
-def _recorded_valid(*, preview: bool) -> Recording:
-    """The unchanged cluster, recorded once."""
-    return record(lambda: EksCluster("cluster", cluster_args()), preview=preview)
+    return recorded_once(
+        (repr(args), preview), lambda: record(lambda: EksCluster("cluster", args), preview=preview)
+    )
 
 
 REGION: Final = "eu-west-1"

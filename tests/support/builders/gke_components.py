@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 from holdfast.components.cluster.gke.access import DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
@@ -13,7 +12,7 @@ from holdfast.components.pools.gke import GkePoolArgs
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
-from tests.support.fakes.pulumi_engine import Recording, record
+from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 PROJECT = "ml"
 REGION = "europe-west4"
@@ -52,19 +51,13 @@ def cluster_args() -> GkeClusterArgs:
 
 
 def recorded_cluster(
-    change: Callable[[GkeClusterArgs], GkeClusterArgs] | None = None, *, preview: bool = False
+    change: Callable[[GkeClusterArgs], GkeClusterArgs] = lambda args: args, *, preview: bool = False
 ) -> Recording:
     """What a cluster registers; `change` replaces its valid arguments."""
-    if change is None:
-        return _recorded_valid(preview=preview)
     args = change(cluster_args())
-    return record(lambda: GkeCluster("cluster", args), preview=preview)
-
-
-@cache
-def _recorded_valid(*, preview: bool) -> Recording:
-    """The unchanged cluster, recorded once."""
-    return record(lambda: GkeCluster("cluster", cluster_args()), preview=preview)
+    return recorded_once(
+        (repr(args), preview), lambda: record(lambda: GkeCluster("cluster", args), preview=preview)
+    )
 
 
 MACHINES = machine_catalogue("gcp")

@@ -18,7 +18,7 @@ from holdfast.components.karpenter.eks.interruption_queue import (
 from holdfast.infra import versions
 from tests.support.builders.official_karpenter import PLACE, official
 from tests.support.fakes.iam_evaluation import Request, is_allowed, is_denied
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.json_objects import obj
 
@@ -35,7 +35,9 @@ ARGS = EksKarpenterArgs(
 
 
 def recorded(args: EksKarpenterArgs = ARGS, *, preview: bool = False) -> Recording:
-    return record(lambda: EksKarpenter("karpenter", args), preview=preview)
+    return recorded_once(
+        (repr(args), preview), lambda: record(lambda: EksKarpenter("karpenter", args), preview=preview)
+    )
 
 
 def controller(recording: Recording) -> Recorded:
