@@ -6,9 +6,10 @@ absent.
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import CoroutineType
 from typing import TypeAlias, TypeVar, cast
 from unittest.mock import patch
 
@@ -45,7 +46,7 @@ class _OneThreadLoop(asyncio.SelectorEventLoop):
         return result
 
 
-def _sync_await(awaitable: Coroutine[object, None, T]) -> T:
+def _sync_await(awaitable: "CoroutineType[object, None, T]") -> T:
     """Run the serialization of known values, which waits for nothing; the SDK would run other tasks meanwhile."""
     if awaitable.__name__ != rpc.serialize_properties.__name__:
         return _sync_await_of_sdk(awaitable)

@@ -26,8 +26,8 @@ from tests.support.mirrors import assert_charts_come_from, assert_images_come_fr
 
 Change = Callable[[Document], object]
 
-MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks, "local": local_stacks}
-CLOUDS = ("aws", "azure", "gcp")
+CLOUDS = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks}
+MODULES = {**CLOUDS, "local": local_stacks}
 every_stack = pytest.mark.parametrize(
     ("cloud", "name"), [(cloud, name) for cloud, module in MODULES.items() for name in module.PLATFORMS]
 )
@@ -198,8 +198,8 @@ def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -
         releases = stack(cloud, name).of(":Release")
         assert len(releases) >= least, "each operator has two releases, and each plugin one"
         if name == mirrored:
-            assert_charts_come_from(MODULES[cloud].CHARTS, releases)
-            assert_images_come_from(MODULES[cloud].IMAGES, releases)
+            assert_charts_come_from(CLOUDS[cloud].CHARTS, releases)
+            assert_images_come_from(CLOUDS[cloud].IMAGES, releases)
         else:
             assert_unmirrored(releases)
 
