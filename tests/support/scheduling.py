@@ -44,10 +44,7 @@ UNIT: Final = 0.02
 TOGETHER: Final = "tests/unit/infra"
 
 #: Every test here makes all that it needs: each may run on any worker.
-INDEPENDENT: Final = (
-    "tests/soak/",
-    "tests/cluster/rehearsal/test_lifecycles.py",
-)
+INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_lifecycles.py")
 
 
 def scope_of(nodeid: str) -> str:
