@@ -19,6 +19,7 @@ from holdfast.policies.inputs.jobs.job_ends import (
 from holdfast.policies.inputs.jobs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
 from holdfast.policies.inputs.jobs.max_cost import below_a_restart, within_max_cost
 from holdfast.policies.inputs.jobs.pod_templates import SPOT_SELECTIONS
+from holdfast.policies.inputs.unquoted import unquoted
 from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
@@ -84,8 +85,9 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
-        if job.unquoted:
-            yield JobVerdict(job=job, broken=job.unquoted)
+        refused = unquoted(job.resource)
+        if refused:
+            yield JobVerdict(job=job, broken=refused)
             continue
         if isinstance(job.label, str) and job.label not in {"", FOLLOWS_VALUE}:
             yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))

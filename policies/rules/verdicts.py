@@ -39,7 +39,7 @@ from holdfast.policies.rules.ladder_end import (
     without_label,
 )
 from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
-from holdfast.policies.rules.reachability import walks
+from holdfast.policies.rules.reachability import kind_and_name, refused_objects, walks
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import TRAINING_VALUE
 from holdfast.scheduling.ladder import UNLIMITED
@@ -160,6 +160,8 @@ def _parts(
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
         yield from _of_ladder(ladder, pools)
+        for refused, reason in refused_objects(namespace, ladder, pools):
+            yield Verdict(about=kind_and_name(refused), word=Word.BROKEN, reason=reason)
         for job in job_verdicts(ladder, pools, resources):
             yield _of_job(job, ladder, pools)
             if job.elsewhere:

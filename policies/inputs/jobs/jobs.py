@@ -6,7 +6,6 @@ Which templates follow, and on which tier they start, is what admission decides 
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -84,11 +83,6 @@ _NO_CLASS: Final = (
 )
 _DEFAULTS_DIFFER: Final = "LimitRanges of its namespace give its containers different defaults of {keys}, and which of them counts is not defined"
 _MOST: Final = 2**31 - 1
-#: Fields that map names to texts, in the metadata of every object and in pods.
-_TEXTS: Final = ("labels", "annotations", "nodeSelector", "matchLabels")
-_UNQUOTED: Final = (
-    "{field} has {value} for {key}, which is no text, and the API server refuses it: quote the value"
-)
 
 
 class JobKind(StrEnum):
@@ -121,11 +115,6 @@ class DeclaredJob:
     def title(self) -> str:
         """The job in a message."""
         return f"{self.kind} {self.name!r}"
-
-    @property
-    def unquoted(self) -> tuple[str, ...]:
-        """Its labels, annotations and selections that are a number or a boolean: no API server accepts it with one."""
-        return tuple(_unquoted(self.resource.props))
 
     @property
     def rejected(self) -> tuple[str, ...]:
@@ -237,19 +226,6 @@ def _pod_specs(value: Value) -> Iterator[Value]:
     elif is_list(value):
         for each in value:
             yield from _pod_specs(each)
-
-
-def _unquoted(value: Value) -> Iterator[str]:
-    if is_object(value):
-        for field, part in value.items():
-            texts = part.items() if field in _TEXTS and is_object(part) else ()
-            for key, given in texts:
-                if isinstance(given, bool | int | float):
-                    yield _UNQUOTED.format(field=f"`{field}`", value=json.dumps(given), key=key)
-            yield from _unquoted(part)
-    elif is_list(value):
-        for each in value:
-            yield from _unquoted(each)
 
 
 @once
