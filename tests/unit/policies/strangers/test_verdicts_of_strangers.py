@@ -68,10 +68,8 @@ def stops(program: Program) -> list[str]:
 
 def everything(program: Program) -> list[str]:
     """All messages in the profile `strict` but the verdicts: those that stop come first."""
-    found = findings(program, **program.settings)
-    each = [
-        (not one.proven, one.message) for name, listed in found.items() if name != VERDICTS for one in listed
-    ]
+    found = findings(program, [rule for rule in RULES if rule.name != VERDICTS], **program.settings)
+    each = [(not one.proven, one.message) for listed in found.values() for one in listed]
     return [message for _, message in sorted(each) if not any(part in message for part in WITHOUT_FIX)]
 
 
