@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy
+from holdfast.policies.inputs.unquoted import unquoted
 from holdfast.policies.resources import StackResource, Value, is_object
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
@@ -421,6 +422,11 @@ def test_shape_whose_selector_is_no_text_is_broken() -> None:
     assert any("`selector` has 1.0 for rack, which is no text" in each for each in stops), (
         "its pods would select less"
     )
+
+
+def test_label_of_a_node_group_may_be_a_boolean() -> None:
+    group = resource("aws:eks/nodeGroup:NodeGroup", "gpu", {"labels": {"team": True}})
+    assert unquoted(group) == (), "no API server reads it: the provider makes a text of it"
 
 
 def with_text(props: Mapping[str, Value], path: Sequence[str], value: Value) -> dict[str, Value]:
