@@ -40,7 +40,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     faults = commands.add_parser(
         "faults", help="run many jobs on a ladder while everything around them fails"
     )
-    faults.set_defaults(stack="local")
     faults.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEED}")
     faults.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
     length = faults.add_mutually_exclusive_group()
@@ -70,15 +69,13 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         "bench", help="measure preview and up against an empty program, moves against restarts"
     )
     bench.add_argument("stack", metavar="STACK", nargs="?", default="local")
-    bench.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
     part = bench.add_mutually_exclusive_group()
     part.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
     part.add_argument("--policies-only", action="store_true", help="measure only the cost of the policy pack")
     bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
-    cli = commands.add_parser(
+    commands.add_parser(
         "cli", help="run the local stack with the Pulumi command line and the published Kubernetes plugin"
     )
-    cli.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
     languages = commands.add_parser(
         "languages", help="judge one program in Python, TypeScript, Go and YAML with the packed policy pack"
     )
@@ -130,7 +127,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     mutants.add_argument(
         "--only", metavar="TEXT", help="only the mutations whose file or effect contains TEXT"
     )
-    mutants.add_argument("--check", action="store_true", help="only check that every mutation still applies")
     return parser.parse_args(argv)
 
 
@@ -151,7 +147,7 @@ def _run(parsed: argparse.Namespace) -> int:
     if parsed.command == "mutants":
         from tests.soak.mutants.runner import run_mutants
 
-        return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
+        return run_mutants(area=parsed.area, only=parsed.only)
     if parsed.command.startswith("record-"):
         return _record(parsed)
     if parsed.command in {"judges", "compare-replacing", "model", "alerts"}:
@@ -172,7 +168,7 @@ def _run(parsed: argparse.Namespace) -> int:
     elif parsed.command == "cli":
         from tests.soak.command_line import command_line
 
-        return command_line(workspace, repetitions=parsed.repetitions)
+        return command_line(workspace)
     elif parsed.command == "faults":
         from tests.soak.faults.command import faults, two_cluster_faults
 
@@ -181,13 +177,12 @@ def _run(parsed: argparse.Namespace) -> int:
                 workspace, seed=parsed.seed, jobs=parsed.jobs, faults=parsed.two, picture=parsed.picture
             )
             return 0
-        faults(parsed.stack, workspace, seed=parsed.seed, jobs=parsed.jobs, rounds=parsed.rounds)
+        faults(workspace, seed=parsed.seed, jobs=parsed.jobs, rounds=parsed.rounds)
     else:
         from tests.soak.bench.command import BenchOptions, bench
 
         options = BenchOptions(
             stack=parsed.stack,
-            repetitions=parsed.repetitions,
             jobs=parsed.jobs,
             moves_only=parsed.moves_only,
             policies_only=parsed.policies_only,

@@ -20,7 +20,7 @@ from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks.stack import StackEnvironment
-from tests.soak.bench.measurement import Measurement, median_of, render
+from tests.soak.bench.measurement import REPETITIONS, Measurement, median_of, render
 from tests.soak.pulumi_command import KUBERNETES_PLUGIN, PulumiCommand
 
 STACK: Final = "local"
@@ -89,7 +89,7 @@ def missing_programs() -> list[str]:
     return [program for program in _NEEDED if shutil.which(program) is None]
 
 
-def command_line(workspace: Workspace, *, repetitions: int) -> int:
+def command_line(workspace: Workspace) -> int:
     """Preview, bring up, compare and destroy the local stack; then compare its preview with others.
 
     Returns 0, also when a program is missing: the summary says so. Raises RehearsalError if a command fails.
@@ -97,7 +97,7 @@ def command_line(workspace: Workspace, *, repetitions: int) -> int:
     with prepared(workspace) as cli:
         if cli is not None:
             _run(cli)
-            compare_previews(cli, repetitions)
+            compare_previews(cli)
     return 0
 
 
@@ -175,7 +175,7 @@ def _run(cli: Cli) -> None:
     )
 
 
-def compare_previews(cli: Cli, repetitions: int) -> None:
+def compare_previews(cli: Cli) -> None:
     """Measure previews of new stacks in turn: ConfigMaps, the local stack's resources, the stack, and it with packs.
 
     An empty pack shows what Pulumi takes to start any pack.
@@ -200,7 +200,7 @@ def compare_previews(cli: Cli, repetitions: int) -> None:
         }
         found: dict[str, list[Measurement]] = {subject: [] for subject in subjects}
         # The first round compiles the modules of Python, as an installation does.
-        for repetition in range(repetitions + 1):
+        for repetition in range(REPETITIONS + 1):
             for subject, (place, arguments) in subjects.items():
                 one = cli.measured(*arguments, folder=place)
                 say(f"  preview of {subject}: {one.cpu_seconds:.2f} s of CPU")

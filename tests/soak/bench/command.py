@@ -16,7 +16,7 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.soak.bench.engine_command import EMPTY
-from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
+from tests.soak.bench.measurement import REPETITIONS, Measurement, measure, median_of, render, rows
 from tests.soak.bench.moves_report import SIZES, measure_moves
 from tests.soak.bench.policy_pack import measure_policies
 from tests.soak.command_line import compare_previews, prepared
@@ -37,7 +37,6 @@ class BenchOptions:
     """What to measure. `jobs` is the number of jobs to move; None measures several numbers."""
 
     stack: str
-    repetitions: int = 3
     jobs: int | None = None
     moves_only: bool = False
     policies_only: bool = False
@@ -54,8 +53,8 @@ def bench(options: BenchOptions, workspace: Workspace) -> None:
     if not options.moves_only:
         with prepared(workspace) as cli:
             if cli is not None:
-                compare_previews(cli, options.repetitions)
-        measure_policies(workspace, options.repetitions, run_as=f"{name}-policies", say=say)
+                compare_previews(cli)
+        measure_policies(workspace, run_as=f"{name}-policies", say=say)
     if options.policies_only:
         return
     stack = Stack.named(options.stack, workspace, report=say, run_as=name)
@@ -82,8 +81,8 @@ def _empty_place(name: str, workspace: Workspace) -> Generator[None]:
 def _bench_engine(options: BenchOptions, workspace: Workspace, name: str) -> None:
     """Measure the engine's commands, the stack and the empty program in turn."""
     found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, options.stack: {}}
-    for repetition in range(options.repetitions):
-        say(f"round {repetition + 1} of {options.repetitions}")
+    for repetition in range(REPETITIONS):
+        say(f"round {repetition + 1} of {REPETITIONS}")
         for subject, measured in found.items():
             _round(subject, f"{name}-empty" if subject == EMPTY else name, workspace, measured)
     medians = {
@@ -93,7 +92,7 @@ def _bench_engine(options: BenchOptions, workspace: Workspace, name: str) -> Non
     for line in render(rows(medians[EMPTY], medians[options.stack], options.stack)):
         say(line)
     say(
-        f"Medians of {options.repetitions}: seconds from the start of Python to its end, and the peak memory of "
+        f"Medians of {REPETITIONS}: seconds from the start of Python to its end, and the peak memory of "
         "Python, the engine and the policy pack together. Other load and a slow disk increase both; "
         "the ratios change little."
     )

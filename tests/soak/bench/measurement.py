@@ -9,10 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Final
 
 import psutil
 
 from holdfast.simulator.errors import RehearsalError
+
+#: How often each subject is measured: enough for a median.
+REPETITIONS: Final = 3
 
 # Short compared with a preview of two seconds; reading the process tree takes 2 ms.
 _SAMPLE_SECONDS = 0.05

@@ -70,7 +70,6 @@ _POLICY: Final = "holdfast.dev/v1alpha1"
 # How long one wave may take: a hundred jobs took 100 s on two cores with other load.
 _WAVE_SECONDS: Final = 300.0
 _WAVE_SECONDS_PER_JOB: Final = 2.0
-_STOP_AT_ONCE: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.workspace import EngineFolder
-from tests.soak.bench.measurement import Measurement, cheapest, measure, render
+from tests.soak.bench.measurement import REPETITIONS, Measurement, cheapest, measure, render
 from tests.soak.bench.policy_preview import EMPTY, PACKS, WITH, WITHOUT
 
 SIZES: Final = (100, 1_000, 5_000)
@@ -15,9 +15,7 @@ _HEAD: Final = ("preview of", "pack", "time", "CPU", "memory", "CPU to no pack",
 _MIB: Final = 1024 * 1024
 
 
-def measure_policies(
-    workspace: Workspace, repetitions: int, *, run_as: str, say: Callable[[str], None]
-) -> None:
+def measure_policies(workspace: Workspace, *, run_as: str, say: Callable[[str], None]) -> None:
     """Measure previews of a generated program, in turn with each pack, and print the table.
 
     Every other turn is in the opposite order: a machine that gets warm or busy slows neither pack more than the other.
@@ -26,7 +24,7 @@ def measure_policies(
     try:
         for size in SIZES:
             turns: dict[str, list[Measurement]] = {subject: [] for subject in PACKS}
-            for repetition in range(repetitions):
+            for repetition in range(REPETITIONS):
                 for subject in list(turns)[:: -1 if repetition % 2 else 1]:
                     command = (sys.executable, "-m", "tests.soak.bench.policy_preview")
                     one = measure((*command, str(size), subject, run_as), cwd=workspace.project_root)
@@ -38,7 +36,7 @@ def measure_policies(
     for line in render(pack_rows(found)):
         say(line)
     say(
-        f"The cheapest of {repetitions}, by CPU: the same preview without a policy pack, with one that has a single empty policy, and with "
+        f"The cheapest of {REPETITIONS}, by CPU: the same preview without a policy pack, with one that has a single empty policy, and with "
         "this one. Seconds from the start of Python to its end, CPU seconds and peak memory of Python, the engine and the pack "
         "together. The provider is an echo: previews with a real one take longer, and a pack adds the same."
     )

@@ -24,15 +24,15 @@ from tests.soak.faults.two_plan import draw_two_clusters
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 
-def faults(name: str, workspace: Workspace, *, seed: int | None, jobs: int, rounds: int) -> None:
-    """Bring the stack up on a control plane of its own, inject the faults of a seed, and check every job.
+def faults(workspace: Workspace, *, seed: int | None, jobs: int, rounds: int) -> None:
+    """Bring the local stack up on a control plane of its own, inject the faults of a seed, and check every job.
 
     Raises RehearsalError if a job is not where the ladder's state machine says, or two gangs of one ran together.
     """
     plan = draw_plan(seed_of(seed, os.environ.get(SEED_VARIABLE)), jobs=jobs, rounds=rounds)
     say(f"{plan.jobs} jobs, {len(plan.rounds)} rounds of faults, seed {plan.seed}")
-    stack = Stack.named(name, workspace, report=say, run_as=f"{name}-faults")
-    with own_place(stack, doing=f"faults {name}"):
+    stack = Stack.named("local", workspace, report=say, run_as="local-faults")
+    with own_place(stack, doing="faults local"):
         stack.environment.start()
         with stack.session() as rehearsal:
             rehearsal.up()

@@ -110,7 +110,7 @@ class Copies:
             self.free.put(copy)
 
 
-def run_mutants(*, area: str | None = None, only: str | None = None, check_only: bool = False) -> int:
+def run_mutants(*, area: str | None = None, only: str | None = None) -> int:
     """Run the mutations, print a line for each, and return 0 if enough of them are killed."""
     mutations = [
         each
@@ -124,9 +124,6 @@ def run_mutants(*, area: str | None = None, only: str | None = None, check_only:
     ]
     for result in stale:
         print(result.line, flush=True)
-    if check_only:
-        print(f"{len(mutations)} mutations, {len(stale)} stale")
-        return 1 if stale else 0
     applicable = [each for each in mutations if each.problem(CHECKOUT) is None]
     with tempfile.TemporaryDirectory(prefix="holdfast-mutants-") as folder:
         copies = Copies(root=Path(folder))
