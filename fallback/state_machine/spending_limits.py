@@ -83,7 +83,7 @@ def is_on_demand(tier: PolicyTier, state: JobState) -> bool:
 
 
 def _is_past_max_cost(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:
-    """Whether `max-cost` closes a tier: what is left of it must pay for more than one restart before a job moves there."""
+    """Whether `max-cost` excludes a tier: what is left of it must pay for more than one restart before a job moves there."""
     left = _left(state, observation)
     if left is None or not is_on_demand(tier, state):
         return False
