@@ -102,28 +102,16 @@ def prove(stage: CrashTarget, urn: str, baseline: Baseline) -> Proof:
 
 
 def _killed_up(stage: CrashTarget, urn: str) -> list[str]:
-    process = EngineProcess()
-    faults = Faults(on_crash=process.kill)
-    faults.crash_after_create(urn)
-    try:
-        with stage.session(faults, process) as rehearsal:
-            rehearsal.up()
-    except EngineKilled:
-        run_up(stage)
-        return []
-    return ["the first up was not killed: it did not create the resource"]
+    if _killed(stage, frozenset([urn]), "create", Rehearsal.up) is None:
+        return ["the first up was not killed: it did not create the resource"]
+    run_up(stage)
+    return []
 
 
 def _killed_destroy(stage: CrashTarget, urn: str) -> list[str]:
-    process = EngineProcess()
-    faults = Faults(on_crash=process.kill)
-    faults.crash_after_delete(urn)
-    try:
-        with stage.session(faults, process) as rehearsal:
-            rehearsal.destroy()
-    except EngineKilled:
+    # A retained resource is not deleted by its provider: then there is no kill.
+    if _killed(stage, frozenset([urn]), "delete", Rehearsal.destroy) is not None:
         run_destroy(stage)
-    # A retained resource is not deleted by its provider: then there was no kill.
     return [f"the engine still knows {one.urn}" for one in stage.checkpoint().resources]
 
 
@@ -187,19 +175,29 @@ def _until_it_ends(
 ) -> tuple[str, ...]:
     """Repeat a command, killed each time one of the resources is done; return the resources it was killed after."""
     pending: frozenset[int | str] = frozenset(urns)
-    while True:
-        process = EngineProcess()
-        faults = Faults(on_crash=process.kill)
-        order = faults.crash_after_create if when == "create" else faults.crash_after_delete
-        for urn in pending:
-            order(urn)
-        try:
-            with stage.session(faults, process) as rehearsal:
-                command(rehearsal)
-        except EngineKilled:
-            left = faults.ordered(when)
-            if left == pending:
-                raise
-            pending = left
-        else:
-            return tuple(urn for urn in urns if urn not in pending)
+    while (left := _killed(stage, pending, when, command)) is not None:
+        pending = left
+    return tuple(urn for urn in urns if urn not in pending)
+
+
+def _killed(
+    stage: CrashTarget,
+    pending: frozenset[int | str],
+    when: str,
+    command: Callable[[Rehearsal], CommandOutcome],
+) -> frozenset[int | str] | None:
+    """Run a command, and kill it once one of the resources is done; return those that are not, or None without a kill."""
+    process = EngineProcess()
+    faults = Faults(on_crash=process.kill)
+    order = faults.crash_after_create if when == "create" else faults.crash_after_delete
+    for urn in pending:
+        order(urn)
+    try:
+        with stage.session(faults, process) as rehearsal:
+            command(rehearsal)
+    except EngineKilled:
+        left = faults.ordered(when)
+        if left == pending:
+            raise
+        return left
+    return None
