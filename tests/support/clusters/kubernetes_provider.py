@@ -21,7 +21,6 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Naming,
     Operation,
     ProviderSettings,
-    ResourceOperations,
     ResourceState,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
@@ -183,7 +182,7 @@ class Resource:
     client: KubeClient
     token: str
     name: str = "one"
-    resources: ResourceOperations = field(default_factory=lambda: Objects(faults=Faults()))
+    resources: Objects | Releases = field(default_factory=lambda: Objects(faults=Faults()))
     settings: ProviderSettings = field(default_factory=ProviderSettings)
     timeout: float = WAIT_SECONDS
     cancellation: Cancellation = field(default_factory=Cancellation)

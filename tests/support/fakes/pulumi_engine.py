@@ -247,7 +247,7 @@ class _RecordingMonitor(pulumi_mocks.MockMonitor):
     def RegisterResource(  # noqa: N802 - the name of the call
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
-        response = super().RegisterResource(request)
+        response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType]  # the SDK's mocks name no type
         if request.type != _STACK_TYPE:
             self._aliases[response.urn] = tuple(dict.fromkeys(self._aliases_of(request)))
             self._recording.resources.append(_recorded(request, response.urn, self._aliases[response.urn]))
