@@ -179,7 +179,9 @@ def test_access_is_an_entry_with_groups_and_a_role_in_each_namespace() -> None:
     binding = recording.one(":RoleBinding", "roles-in-vision-submit-binding")
     (subject,) = objects(binding, "subjects")
     assert subject["name"] == "holdfast:vision:submit", "which has the role"
-    assert value(binding, "metadata", "namespace") == "vision", "in this namespace only"
+    assert value(binding, "metadata", "namespace") == "vision", "in this namespace"
+    bound = [each.name for each in recording.of(":RoleBinding") if each.name.startswith("roles-in-")]
+    assert bound == [binding.name], "and in no other"
     rules = objects(recording.one(":Role", "roles-in-vision-submit"), "rules")
     writable = {
         resource
@@ -202,6 +204,13 @@ def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() ->
             BOUNDARY,
             "/teams/ml/",
         ), role.name
+    others = [each.name for each in recording.resources if each.type != "aws:iam/role:Role"]
+    bounded = [
+        each.name
+        for each in recording.resources
+        if {"permissionsBoundary", "permissions_boundary"} & set(each.inputs)
+    ]
+    assert set(bounded).isdisjoint(others), "nothing but a role has a boundary"
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
     assert ":role/teams/ml/karpenter-node-role" in policy, "an ARN without the path matches no role"
     for role in composed(aws_platform()).of("aws:iam/role:Role"):
