@@ -42,7 +42,8 @@ def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
             cluster.wait_on("walks", pool)
             cluster.evict_one("walks")
         cluster.wait_on("walks", "on-demand")
-        wait_until(lambda: cluster.said("walks").count("Placed") == 3, "each arrival is an Event")
+        # One more if JobSet has restarted the job on spot-b, and its pods have nodes, before the eviction is observed.
+        wait_until(lambda: cluster.said("walks").count("Placed") >= 3, "each arrival is an Event")
         # The status is debounced: it shows the job on an earlier tier, or waiting on the last one, first.
         wait_until(
             lambda: (_jobs_by_tier(cluster), _status(cluster).get("summary")) == ([0, 0, 1], "1 running"),
