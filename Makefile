@@ -19,7 +19,7 @@ PYTEST := $(BIN)/pytest
 BESIDE := nice -n 10 $(MAKE) --no-print-directory
 # What needs `make tools`: the engine, control planes, and the tests that ask the package registry.
 NEED_TOOLS := -m "(engine or cluster or registry) and not soak"
-SLOW   := $(NEED_TOOLS) tests/engine tests/cluster tests/unit/simulator/tools tests/unit/fallback/test_image.py
+SLOW   := $(NEED_TOOLS) tests/engine tests/cluster tests/unit/rehearsal/tools tests/unit/controller/test_image.py
 # A slow test that fails on a busy machine runs once more, alone; one that fails twice fails the run.
 SLOW_CACHE := -o cache_dir=.tools/pytest
 AGAIN  := --last-failed --last-failed-no-failures none --maxfail 1
@@ -271,7 +271,7 @@ lock: venv ## pin every Python package with its hashes
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --extra aws --extra azure --extra gcp --extra policy \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o infra/requirements.txt
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-annotate --no-header fallback/requirements.in -o fallback/requirements.lock
+		--no-emit-index-url --no-annotate --no-header components/pulumi_holdfast/controller/requirements.in -o components/pulumi_holdfast/controller/requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
 	@$(UV) --no-config pip compile --quiet --universal --python-version 3.11 --generate-hashes \

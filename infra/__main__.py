@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-# `pulumi install` installs the locked packages and not the project, which a checkout imports from its own root.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+# `pulumi install` installs the locked packages and not the project, which a checkout imports from its sources.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "components"))
 
-from holdfast.infra.program import main
+from pulumi_holdfast.stack_program import main
 
 main()

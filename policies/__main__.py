@@ -8,11 +8,11 @@ from pathlib import Path
 # Nothing that is imported becomes garbage: to look for it takes a tenth of the start.
 gc.disable()
 
-# In a checkout that is not installed, only this folder is on the import path.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+# In a checkout that is not installed, only this folder is on the import path; a packed pack has the package beside it.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "components"))
 
-from holdfast.policies.pack import policies
-from holdfast.policies.server import serve
+from pack import policies
+from server import serve
 
 gc.freeze()
 gc.enable()

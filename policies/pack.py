@@ -7,9 +7,10 @@ from typing import Final, cast
 
 from pulumi_policy import EnforcementLevel, Policy, PolicyConfigSchema, Severity, StackValidationPolicy
 
-from holdfast.policies.remediation import remediations
-from holdfast.policies.rule import PACK_SETTINGS, Finding, Rule, Settings
-from holdfast.policies.rules import (
+from pulumi_holdfast.ladder.json import JsonValue
+from remediation import remediations
+from rule import PACK_SETTINGS, Finding, Rule, Settings
+from rules import (
     accelerators,
     aks_scaling,
     api_endpoints,
@@ -29,7 +30,6 @@ from holdfast.policies.rules import (
     spot_taints,
     verdicts,
 )
-from holdfast.scheduling.json import JsonValue
 
 #: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
 RULES: Final[Sequence[Rule]] = (

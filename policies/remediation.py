@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import json_format
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, Severity
 
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import at, is_list, is_object
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.taints import REPELLING
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import POOL, SPOT, SYSTEM
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.taints import REPELLING
+from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.resources import at, is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from google.protobuf.struct_pb2 import Struct
 
-    from holdfast.policies.inputs.pools.declared import DeclaredPool
-    from holdfast.policies.resources import StackResource
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.taints import Taint
+    from pulumi_holdfast.ladder.json import Json
+    from pulumi_holdfast.ladder.taints import Taint
+    from pulumi_holdfast.program.pools.declared import DeclaredPool
+    from pulumi_holdfast.program.resources import StackResource
 
 #: AKS taints the spot nodes of its agent pools itself.
 _UNTAINTED_BY_CLOUD: Final = frozenset(Provisioner) - {Provisioner.AKS}

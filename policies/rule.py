@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 
 if TYPE_CHECKING:
-    from holdfast.policies.resources import StackResource
+    from pulumi_holdfast.program.resources import StackResource
 
 #: The values of a rule's settings by name, with defaults filled in.
 Settings: TypeAlias = Mapping[str, JsonValue]

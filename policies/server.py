@@ -16,15 +16,15 @@ from pulumi_policy import EnforcementLevel, Policy, PolicyPack, proxy
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from holdfast.policies.faults import Asked, apply_rule
-from holdfast.policies.fields import fields_of
-from holdfast.policies.inputs.pools.classic import NATIVE, with_native
-from holdfast.policies.pack import RulePolicy, misspelled, settings
-from holdfast.policies.patches import with_patches
-from holdfast.policies.remediation import Remediation
-from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rules import policy_inputs, verdicts
-from holdfast.scheduling.json import UNKNOWN
+from pack import RulePolicy, misspelled, settings
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.faults import Asked, apply_rule
+from pulumi_holdfast.program.fields import fields_of
+from pulumi_holdfast.program.patches import with_patches
+from pulumi_holdfast.program.pools.classic import NATIVE, with_native
+from pulumi_holdfast.program.resources import Stack, StackResource, Value
+from remediation import Remediation
+from rules import policy_inputs, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as WireValue
     from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
 
-    from holdfast.policies.rule import Finding
+    from rule import Finding
 
 _NAME: Final = "holdfast"
 _UNKNOWNS: Final = frozenset(

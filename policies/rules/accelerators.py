@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder, ladders_of
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.resources import StackResource
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import SPOT
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import SPOT
+from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
+from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder, ladders_of
+from pulumi_holdfast.program.pools.declared import DeclaredPool
+from pulumi_holdfast.program.resources import StackResource
+from rule import Finding, Level, Rule, RuleSeverity, Settings
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

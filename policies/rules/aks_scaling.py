@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladders import ladders_of
-from holdfast.policies.inputs.pools.aks import is_agent_pool, is_cluster
-from holdfast.policies.inputs.pools.karpenter import is_node_pool
-from holdfast.policies.resources import StackResource, at, items_at, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.namespaces.ladders import ladders_of
+from pulumi_holdfast.program.pools.aks import is_agent_pool, is_cluster
+from pulumi_holdfast.program.pools.karpenter import is_node_pool
+from pulumi_holdfast.program.resources import StackResource, at, items_at, text_at
+from rule import Finding, Level, Rule, RuleSeverity, Settings
 
 _NODE_CLASS: Final = "AKSNodeClass"
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from typing import Final
 
-from holdfast.policies.resources import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import (
     StackResource,
     Value,
     amount,
@@ -19,18 +20,7 @@ from holdfast.policies.resources import (
     items_at,
     text_at,
 )
-from holdfast.policies.rule import (
-    NAMES_SCHEMA,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Setting,
-    Settings,
-    names_setting,
-)
-from holdfast.scheduling.json import UNKNOWN
+from rule import NAMES_SCHEMA, Finding, Group, Level, Rule, RuleSeverity, Setting, Settings, names_setting
 
 _BUCKETS: Final = "buckets"
 _PROTECTED: Final = "protectedStacks"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.gke import gke_pools
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
+from pulumi_holdfast.ladder.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
+from pulumi_holdfast.program.pools.gke import gke_pools
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, items_at
+from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 
 _SPOT_LABELS: Final = (GKE_SPOT, GKE_PROVISIONING)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
-from holdfast.policies.inputs.namespaces.ladders import training_namespaces
-from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
-from holdfast.policies.resources import StackResource, once
-from holdfast.policies.rule import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.taints import REPELLING
+from pulumi_holdfast.program.clusters import cluster_of, clusters, is_one_cluster
+from pulumi_holdfast.program.namespaces.ladders import training_namespaces
+from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.resources import StackResource, once
+from rule import (
     MADE_ELSEWHERE,
     Elsewhere,
     Finding,
@@ -23,8 +25,6 @@ from holdfast.policies.rule import (
     Settings,
     is_made_elsewhere,
 )
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.taints import REPELLING
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

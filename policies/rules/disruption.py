@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladders import pools_on_ladders
-from holdfast.policies.inputs.pools.karpenter import name_of, node_pools, pool_labels
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, SPOT
+from pulumi_holdfast.program.namespaces.ladders import pools_on_ladders
+from pulumi_holdfast.program.pools.karpenter import name_of, node_pools, pool_labels
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
+from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.karpenter import may_buy_spot, node_pools
-from holdfast.policies.inputs.pools.node_classes import is_on_aws
-from holdfast.policies.resources import StackResource, at, text_at
-from holdfast.policies.rule import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.pools.karpenter import may_buy_spot, node_pools
+from pulumi_holdfast.program.pools.node_classes import is_on_aws
+from pulumi_holdfast.program.resources import StackResource, at, text_at
+from rule import (
     MADE_ELSEWHERE,
     Elsewhere,
     Finding,
@@ -22,7 +23,6 @@ from holdfast.policies.rule import (
     Settings,
     is_made_elsewhere,
 )
-from holdfast.scheduling.json import UNKNOWN
 
 RELEASES: Final = (
     "kubernetes:helm.sh/v3:Release",

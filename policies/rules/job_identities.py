@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, text_at
+from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 
 _S3_OBJECTS: Final = (
     "s3:*",

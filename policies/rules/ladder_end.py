@@ -10,30 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import (
-    DeclaredLadder,
-    DeclaredTier,
-    LadderCandidates,
-    TrainingNamespace,
-    candidates,
-    training_namespaces,
-)
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import StackResource, is_object, text_at
-from holdfast.policies.rule import (
-    ON_DEMAND_POOLS,
-    PACK_DEFAULTS,
-    Finding,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-)
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.ladder import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.ladder import (
     ELSEWHERE_NEEDS_TIMEOUT,
     GIVES_UP_TOO_SOON,
     LEAST_GIVE_UP_AFTER,
@@ -42,9 +21,22 @@ from holdfast.scheduling.ladder import (
     SET_TIMEOUT_FIX,
     UNLIMITED,
 )
-from holdfast.scheduling.quantities import DurationError, parse_duration
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.elsewhere import ENDS_ELSEWHERE
+from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.elsewhere import ENDS_ELSEWHERE
+from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
+from pulumi_holdfast.program.namespaces.ladders import (
+    DeclaredLadder,
+    DeclaredTier,
+    LadderCandidates,
+    TrainingNamespace,
+    candidates,
+    training_namespaces,
+)
+from pulumi_holdfast.program.patches import unshown_by_patches
+from pulumi_holdfast.program.pools.declared import DeclaredPool
+from pulumi_holdfast.program.resources import StackResource, is_object, text_at
+from rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity, Settings
 
 END: Final = "training-ladder-ends-on-demand"
 END_UNKNOWN: Final = "training-ladder-end-unknown"

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
-from holdfast.policies.rules.disruption import pod_templates
-from holdfast.policies.rules.interruption_queue import RELEASES
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, text_at
+from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from rules.disruption import pod_templates
+from rules.interruption_queue import RELEASES
 
 _EXACT: Final = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.+-]+)?")
 _CONTAINERS: Final = ("containers", "initContainers")

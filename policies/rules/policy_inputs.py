@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.admission import is_admission_policy, unreadable_tolerations
-from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy
-from holdfast.policies.inputs.namespaces.shapes import toleration_of
-from holdfast.policies.inputs.pools.aks import is_agent_pool
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.inputs.pools.karpenter import is_node_pool
-from holdfast.policies.resources import StackResource, Value, amount, at, is_list, is_object, whole_number
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.namespaces.admission import is_admission_policy, unreadable_tolerations
+from pulumi_holdfast.program.namespaces.ladders import is_fallback_policy
+from pulumi_holdfast.program.namespaces.shapes import toleration_of
+from pulumi_holdfast.program.pools.aks import is_agent_pool
+from pulumi_holdfast.program.pools.gke import NODE_POOL
+from pulumi_holdfast.program.pools.karpenter import is_node_pool
+from pulumi_holdfast.program.resources import (
+    StackResource,
+    Value,
+    amount,
+    at,
+    is_list,
+    is_object,
+    whole_number,
+)
+from rule import Finding, Level, Rule, RuleSeverity, Settings
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _LIMITS: Final = ("nodes", "cpu", "memory", "nvidia.com/gpu")

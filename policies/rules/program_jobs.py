@@ -8,38 +8,38 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.fields import unread
-from holdfast.policies.inputs.jobs.job_ends import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.checks import Failed, check_pool
+from pulumi_holdfast.ladder.reachability.elsewhere import check_images, check_job_elsewhere
+from pulumi_holdfast.ladder.reachability.facts import Exported
+from pulumi_holdfast.ladder.reachability.shape import Shape
+from pulumi_holdfast.ladder.reachability.walk import walk_together
+from pulumi_holdfast.program.fields import unread
+from pulumi_holdfast.program.jobs.job_ends import (
     MUTATING,
     VALIDATING,
     failure_policy_replaced,
     has_admission,
     stopped,
 )
-from holdfast.policies.inputs.jobs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
-from holdfast.policies.inputs.jobs.max_cost import below_a_restart, within_max_cost
-from holdfast.policies.inputs.jobs.pod_templates import SPOT_SELECTIONS
-from holdfast.policies.inputs.unquoted import unquoted
-from holdfast.policies.rule import MADE_ELSEWHERE, Elsewhere
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import Failed, check_pool
-from holdfast.scheduling.reachability.elsewhere import check_images, check_job_elsewhere
-from holdfast.scheduling.reachability.facts import Exported
-from holdfast.scheduling.reachability.shape import Shape
-from holdfast.scheduling.reachability.walk import walk_together
+from pulumi_holdfast.program.jobs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
+from pulumi_holdfast.program.jobs.max_cost import below_a_restart, within_max_cost
+from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS
+from pulumi_holdfast.program.unquoted import unquoted
+from rule import MADE_ELSEWHERE, Elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.policies.inputs.jobs.jobs import DeclaredJob
-    from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-    from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-    from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder
-    from holdfast.policies.resources import StackResource, Value
-    from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
-    from holdfast.scheduling.reachability.walk import Walk
+    from pulumi_holdfast.ladder.reachability.facts import PoolFacts, TierFacts
+    from pulumi_holdfast.ladder.reachability.walk import Walk
+    from pulumi_holdfast.program.jobs.jobs import DeclaredJob
+    from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
+    from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
+    from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder
+    from pulumi_holdfast.program.resources import StackResource, Value
 
 STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob, which follow the ladder"
 QUEUED: Final = (

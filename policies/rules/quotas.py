@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
-from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.jobs.gangs import (
+from pulumi_holdfast.ladder.json import UNKNOWN, Unknown, all_true
+from pulumi_holdfast.ladder.labels import GPU_RESOURCE
+from pulumi_holdfast.ladder.reachability.shape import is_in_bytes
+from pulumi_holdfast.program.clusters import is_same_cluster
+from pulumi_holdfast.program.jobs.gangs import (
     LIMITS,
     REQUESTS,
     STORAGE,
@@ -22,9 +25,9 @@ from holdfast.policies.inputs.jobs.gangs import (
     resource_of,
     used_by,
 )
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
-from holdfast.policies.inputs.namespaces.namespace_limits import (
+from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
+from pulumi_holdfast.program.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
+from pulumi_holdfast.program.namespaces.namespace_limits import (
     CLAIM,
     LimitRange,
     Quota,
@@ -32,12 +35,9 @@ from holdfast.policies.inputs.namespaces.namespace_limits import (
     may_have_other_limits,
     quotas_of,
 )
-from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.policies.rules.ladder_end import KNOWN_LATER
-from holdfast.scheduling.json import UNKNOWN, Unknown, all_true
-from holdfast.scheduling.labels import GPU_RESOURCE
-from holdfast.scheduling.reachability.shape import is_in_bytes
+from pulumi_holdfast.program.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
+from rule import Finding, Level, Rule, RuleSeverity, Settings
+from rules.ladder_end import KNOWN_LATER
 
 #: The resources that bound how much of the pools a job can use; those of limits do not.
 _BOUNDING: Final = frozenset(

@@ -11,9 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.inputs.jobs.jobs import JobKind
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.prices import never_below
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.checks import Failed, Undetermined
+from pulumi_holdfast.ladder.reachability.elsewhere import check_checkpoints
+from pulumi_holdfast.ladder.reachability.facts import Exported
+from pulumi_holdfast.ladder.reachability.node_labels import Provisioner
+from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk, walk
+from pulumi_holdfast.program.jobs.jobs import JobKind
+from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
+from pulumi_holdfast.program.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     TrainingNamespace,
@@ -22,11 +30,11 @@ from holdfast.policies.inputs.namespaces.ladders import (
     shapes_of,
     training_namespaces,
 )
-from holdfast.policies.inputs.unquoted import unquoted
-from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import StackResource, at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.policies.rules.ladder_end import (
+from pulumi_holdfast.program.patches import unshown_by_patches
+from pulumi_holdfast.program.resources import StackResource, at
+from pulumi_holdfast.program.unquoted import unquoted
+from rule import Finding, Level, Rule, RuleSeverity, Settings
+from rules.ladder_end import (
     END,
     END_UNKNOWN,
     LEAVES_SPOT,
@@ -36,15 +44,7 @@ from holdfast.policies.rules.ladder_end import (
     find_ladder_ends,
     tier_title,
 )
-from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.prices import never_below
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import Failed, Undetermined
-from holdfast.scheduling.reachability.elsewhere import check_checkpoints
-from holdfast.scheduling.reachability.facts import Exported
-from holdfast.scheduling.reachability.node_labels import Provisioner
-from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
+from rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
 
 #: The worst result of replaying two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = (

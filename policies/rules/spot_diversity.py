@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.declared import DeclaredPool, declared_pools
-from holdfast.policies.resources import StackResource
-from holdfast.policies.rule import (
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Setting,
-    Settings,
-    number_setting,
-)
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import SPOT
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import SPOT
+from pulumi_holdfast.program.pools.declared import DeclaredPool, declared_pools
+from pulumi_holdfast.program.resources import StackResource
+from rule import Finding, Group, Level, Rule, RuleSeverity, Setting, Settings, number_setting
 
 _MARKETS: Final = "markets"
 _ZONES: Final = "zones"

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.declared import DeclaredPool, declared_pools
-from holdfast.policies.resources import StackResource
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import ON_DEMAND, SPOT
-from holdfast.scheduling.taints import REPELLING
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import ON_DEMAND, SPOT
+from pulumi_holdfast.ladder.taints import REPELLING
+from pulumi_holdfast.program.pools.declared import DeclaredPool, declared_pools
+from pulumi_holdfast.program.resources import StackResource
+from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:

@@ -11,9 +11,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from holdfast.policies.inputs.jobs.jobs import JobKind
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import (
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import TRAINING_VALUE
+from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.checks import CheckResult, Failed, Undetermined
+from pulumi_holdfast.ladder.reachability.elsewhere import IMAGES_ASSUMED, check_checkpoints, check_elsewhere
+from pulumi_holdfast.ladder.reachability.facts import Exported, TierFacts
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk
+from pulumi_holdfast.ladder.windows import CapacityWindow, format_time
+from pulumi_holdfast.program.jobs.jobs import JobKind
+from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
+from pulumi_holdfast.program.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     TrainingNamespace,
@@ -23,33 +33,17 @@ from holdfast.policies.inputs.namespaces.ladders import (
     shapes_of,
     training_namespaces,
 )
-from holdfast.policies.inputs.pools.cluster_autoscaler import is_fixed
-from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
-from holdfast.policies.inputs.pools.differences import differences
-from holdfast.policies.inputs.pools.eks import NODE_GROUP
-from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import StackResource, unshown_components
-from holdfast.policies.rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.policies.rules import accelerators, aks_scaling, quotas
-from holdfast.policies.rules.ladder_end import (
-    KNOWN_LATER,
-    fault_at_end,
-    tier_title,
-    waits_indefinitely,
-    without_label,
-)
-from holdfast.policies.rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
-from holdfast.policies.rules.reachability import kind_and_name, refused_objects, walks
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import TRAINING_VALUE
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.checks import CheckResult, Failed, Undetermined
-from holdfast.scheduling.reachability.elsewhere import IMAGES_ASSUMED, check_checkpoints, check_elsewhere
-from holdfast.scheduling.reachability.facts import Exported, TierFacts
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.reachability.walk import Outcome, Step, Walk
-from holdfast.scheduling.windows import CapacityWindow, format_time
+from pulumi_holdfast.program.patches import unshown_by_patches
+from pulumi_holdfast.program.pools.cluster_autoscaler import is_fixed
+from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.pools.differences import differences
+from pulumi_holdfast.program.pools.eks import NODE_GROUP
+from pulumi_holdfast.program.resources import StackResource, unshown_components
+from rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity, Settings
+from rules import accelerators, aks_scaling, quotas
+from rules.ladder_end import KNOWN_LATER, fault_at_end, tier_title, waits_indefinitely, without_label
+from rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
+from rules.reachability import kind_and_name, refused_objects, walks
 
 
 class Word(StrEnum):

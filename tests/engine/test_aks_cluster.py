@@ -7,12 +7,12 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
-from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.simulator.clouds.azure.names import CALLER
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
+from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
+from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs
+from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
+from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.aks_components import ADMINS, CONFIG, DISKS, LOCATION, SUBSCRIPTION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 from tests.support.inputs import mapping, objects, text, value

@@ -7,17 +7,17 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.cluster.aks.component import AksCluster
-from holdfast.components.cluster.aks.control_plane import Scaling
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.pools.aks import AksPool, AksPoolArgs, ExistingPool, configuration_of
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.simulator.clouds.azure.instances import REGISTER
-from holdfast.simulator.clouds.azure.names import CALLER
-from holdfast.simulator.clouds.azure.nodes import pool_of, template_of
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.azure.control_plane.component import AksCluster
+from pulumi_holdfast.azure.control_plane.control_plane import Scaling
+from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs
+from pulumi_holdfast.azure.node_pools import AksPool, AksPoolArgs, ExistingPool, configuration_of
+from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.rehearsal.clouds.azure.instances import REGISTER
+from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
+from pulumi_holdfast.rehearsal.clouds.azure.nodes import pool_of, template_of
+from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.aks_components import A100_SPOT, CONFIG, CPU, LOCATION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.infra.aws.preflight import check_account
-from holdfast.scheduling.errors import ConfigError
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.aws.preflight import check_account
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.configurations import AWS_REGION, aws_platform
 from tests.support.clusters.cloud_program import CloudProgram, bucket
 

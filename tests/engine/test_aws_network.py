@@ -7,7 +7,7 @@ from typing import Literal
 import pulumi
 import pytest
 
-from holdfast.simulator.pulumi import CommandOutcome
+from pulumi_holdfast.rehearsal.engine import CommandOutcome
 from tests.support.clusters.cloud_program import CloudProgram
 
 pytestmark = pytest.mark.engine
@@ -32,7 +32,7 @@ def _network(
     *, nat: Literal["single", "per-zone"] = "single", zones: tuple[str, ...] = _ZONES
 ) -> Callable[[], None]:
     def program() -> None:
-        from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
+        from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs
 
         args = AwsNetworkArgs(cidr="10.40.0.0/16", zones=zones, region="us-east-1", nat=nat)
         network = AwsNetwork("network", args)
@@ -43,7 +43,7 @@ def _network(
 
 
 def _isolated() -> None:
-    from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+    from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 
     args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=_ZONES, region="us-east-1")
     _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)

@@ -10,21 +10,21 @@ from collections.abc import Generator
 import pulumi
 import pytest
 
-from holdfast.components.cluster.eks.access import ApiServer, Caller, kubeconfig
-from holdfast.rehearsal.lifecycle.checks import left_in_cluster
-from holdfast.rehearsal.scenarios.manifests import load_example
-from holdfast.rehearsal.scenarios.platform import apply, training_platform
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.control_plane.configuration import read_cluster
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider import deletion
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.aws.control_plane.access import ApiServer, Caller, kubeconfig
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_provider import deletion
+from pulumi_holdfast.rehearsal.lifecycle.checks import left_in_cluster
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.scenarios.manifests import load_example
+from pulumi_holdfast.rehearsal.scenarios.platform import apply, training_platform
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.builders.aws_stacks import CHARTS, IMAGES, ISSUER
 from tests.support.builders.configurations import Document, aws_document, entry, list_of, section
 from tests.support.clusters.cloud_workspaces import workspace_of

@@ -10,19 +10,19 @@ from typing import cast
 import pytest
 import yaml
 
-from holdfast.components.karpenter.eks.component import (
+from pulumi_holdfast.aws.karpenter.component import (
     NAMESPACE,
     SERVICE_ACCOUNT,
     ControllerValues,
     karpenter_values,
 )
-from holdfast.components.operators.device_plugins import efa_values, nvidia_values
-from holdfast.components.operators.job_operators import jobset_values, kuberay_values
-from holdfast.components.pools.karpenter import node_labels
-from holdfast.infra import versions
-from holdfast.scheduling.json import Json
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.kubernetes.karpenter_pool import node_labels
+from pulumi_holdfast.kubernetes.operators.device_plugins import efa_values, nvidia_values
+from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.builders.configurations import pool
 from tests.support.builders.official_karpenter import official
 from tests.support.builders.rendered_charts import rendered

@@ -9,19 +9,21 @@ from typing import Protocol
 import pulumi
 import pytest
 
-from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-from holdfast.components.checkpoints import blob, gcs, s3
-from holdfast.components.checkpoints.private_endpoint import (
+from pulumi_holdfast.aws import checkpoints as s3
+from pulumi_holdfast.azure import checkpoints as blob
+from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR
+from pulumi_holdfast.azure.private_endpoint import (
     BlobPrivateEndpoint,
     BlobPrivateEndpointArgs,
     BlobZone,
     BlobZoneArgs,
 )
-from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR
-from holdfast.components.training_namespace import service_account_of
-from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.gcp import checkpoints as gcs
+from pulumi_holdfast.kubernetes.training_namespace import service_account_of
+from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram, create_once
 
 pytestmark = pytest.mark.engine

@@ -8,19 +8,27 @@ from typing import Final
 import pytest
 import yaml
 
-from holdfast.components.admission.job_admission import JobAdmission, JobAdmissionArgs
-from holdfast.components.fallback_controller.access import JOBS_ROLE
-from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
-from holdfast.components.fallback_controller.program import ControllerImages
-from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
-from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
-from holdfast.infra.controller_chart import PREREQUISITES, all_capacity_selections, chart_images, write_chart
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import CONTROLLER
-from holdfast.scheduling.ladder import Ladder, Tier
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.cli.controller_chart import (
+    PREREQUISITES,
+    all_capacity_selections,
+    chart_images,
+    write_chart,
+)
+from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, JobAdmissionArgs
+from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE
+from pulumi_holdfast.kubernetes.fallback_controller.component import (
+    FallbackController,
+    FallbackControllerArgs,
+)
+from pulumi_holdfast.kubernetes.fallback_controller.program import ControllerImages
+from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
+from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import CONTROLLER
+from pulumi_holdfast.ladder.ladder import Ladder, Tier
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.command_line import command
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj

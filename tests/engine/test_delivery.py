@@ -23,15 +23,15 @@ from pulumi.automation._server import LanguageServer
 from pulumi.runtime.proto import language_pb2
 from pulumi.runtime.proto.language_pb2_grpc import add_LanguageRuntimeServicer_to_server
 
-from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.plugin import serve
-from holdfast.simulator.pulumi.process import engine_environment, use_separate_connections
-from holdfast.simulator.pulumi.providers import install_pack_launcher
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.plugin import serve
+from pulumi_holdfast.rehearsal.engine.process import engine_environment, use_separate_connections
+from pulumi_holdfast.rehearsal.engine.providers import install_pack_launcher
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.background import Silent, served
 from tests.support.clusters.cloud_program import network
 from tests.support.clusters.control_plane import CHECKOUT

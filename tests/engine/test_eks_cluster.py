@@ -9,9 +9,9 @@ from typing import cast
 import pulumi
 import pytest
 
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
-from holdfast.components.iam.aws import service_trust
+from pulumi_holdfast.aws.control_plane.access import NodeAccess, NodeAccessArgs
+from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
+from pulumi_holdfast.aws.identities import service_trust
 from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.component import EksCluster
-from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.control_plane.access import NodeAccess, NodeAccessArgs
+from pulumi_holdfast.aws.control_plane.component import EksCluster
+from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
 from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
 

@@ -7,14 +7,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.infra.outputs import CHECKPOINT_ACCOUNT, CHECKPOINT_KEYS, OUTPUTS, TOKEN_EXCHANGES, read_outputs
-from holdfast.simulator.clouds.azure.names import CALLER
-from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.stacks import Stack
-from holdfast.simulator.stacks.stack import StackSimulators
+from pulumi_holdfast.kubernetes.outputs import (
+    CHECKPOINT_ACCOUNT,
+    CHECKPOINT_KEYS,
+    OUTPUTS,
+    TOKEN_EXCHANGES,
+    read_outputs,
+)
+from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
+from pulumi_holdfast.rehearsal.clouds.state import CloudState
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.stacks import Stack
+from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 from tests.support.builders import aks_components, aws_components, gke_components
 from tests.support.builders.configurations import (
     NAMESPACES,
@@ -43,22 +49,22 @@ PLANS = ROOT / "tests/engine/existing_clusters"
 
 def make_eks() -> None:
     """The owner's program on AWS: a cluster with system nodes."""
-    from holdfast.components.cluster.eks.component import EksCluster
+    from pulumi_holdfast.aws.control_plane.component import EksCluster
 
     EksCluster("shared", replace(aws_components.cluster_args(), cluster_name="shared"))
 
 
 def make_gke() -> None:
     """The owner's program on Google Cloud."""
-    from holdfast.components.cluster.gke.component import GkeCluster
+    from pulumi_holdfast.gcp.control_plane.component import GkeCluster
 
     GkeCluster("shared", replace(gke_components.cluster_args(), cluster_name="shared", project=PROJECT))
 
 
 def make_aks() -> None:
     """The owner's program on Azure, which makes the guest's deployer an administrator."""
-    from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
-    from holdfast.components.cluster.aks.component import AksCluster
+    from pulumi_holdfast.azure.control_plane.component import AksCluster
+    from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
 
     location = aks_components.LOCATION
     group = StackResourceGroup(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
-from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from holdfast.components.cluster.gke.control_plane import DatabaseKey
-from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
+from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
+from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey
+from pulumi_holdfast.gcp.network import GcpNetwork, GcpNetworkArgs
 from tests.support.builders.gke_components import KEY, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.components.fallback_policy.ladder import facts_object
-from holdfast.infra.clouds import pool_summaries
-from holdfast.infra.config.clusters import AcceptedClusterSection
-from holdfast.infra.exported_tiers import OtherStacks, exported_tiers
-from holdfast.infra.home_checkpoints import home_checkpoints
-from holdfast.infra.outputs import export_outputs, stack_outputs
-from holdfast.scheduling.reachability.stored_facts import read_pool_facts
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.clouds import pool_summaries
+from pulumi_holdfast.config.clusters import AcceptedClusterSection
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
+from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks, exported_tiers
+from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import home_checkpoints
+from pulumi_holdfast.kubernetes.outputs import export_outputs, stack_outputs
+from pulumi_holdfast.ladder.reachability.stored_facts import read_pool_facts
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from tests.support.builders.configurations import aws_platform, gcp_platform, nap_platform
 from tests.support.clusters.control_plane import scratch_workspace
 

@@ -15,7 +15,7 @@ from tests.support.doc_pages import ROOT
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(400)]
 
 PARTS: Final = ROOT / "examples/parts"
-KARPENTER: Final = ROOT / "components/charts/karpenter-crds/files"
+KARPENTER: Final = ROOT / "components/pulumi_holdfast/kubernetes/charts/karpenter-crds/files"
 #: Example → the options with which it is rehearsed: the second one's cluster has Karpenter.
 OPTIONS: Final = {"rehearsal": (), "pools": ("--existing", str(KARPENTER))}
 

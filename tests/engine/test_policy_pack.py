@@ -18,11 +18,11 @@ from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace
 
-from holdfast.policies.pack import RULES
-from holdfast.policies.remediation import remediations
-from holdfast.policies.rule import Level
-from holdfast.scheduling.json import Json
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pack import RULES
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from remediation import remediations
+from rule import Level
 from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
 from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder

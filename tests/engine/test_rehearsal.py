@@ -8,11 +8,11 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.rehearsal.lifecycle.checks import names, protected, retained
-from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi import EngineFailure
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.lifecycle.checks import names, protected, retained
 from tests.support.builders.engine_records import write_lock
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 from tests.support.clusters.simulated_program import a_pack, a_target, network, run

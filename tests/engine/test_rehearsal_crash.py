@@ -6,9 +6,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.simulator.pulumi import EngineKilled
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine import EngineKilled
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from tests.soak.crash.proving import prove, prove_in_sequence, run_uninterrupted
 from tests.soak.crash.selection import sample
 from tests.soak.crash.targets import CloudTarget

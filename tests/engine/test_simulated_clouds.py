@@ -5,9 +5,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.pulumi import EngineFailure
-from holdfast.simulator.pulumi.faults import Faults
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.faults import Faults
 from tests.support.clusters.cloud_program import CloudProgram, bucket, network
 
 pytestmark = pytest.mark.engine

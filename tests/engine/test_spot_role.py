@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.components.spot_service_linked_role import (
+from pulumi_holdfast.aws.spot_service_linked_role import (
     PATH,
     SpotServiceLinkedRole,
     SpotServiceLinkedRoleArgs,
 )
-from holdfast.infra.labels import tag_aws_resources
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.kubernetes.labels import tag_aws_resources
+from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
 

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 from uv import find_uv_bin
 
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 
 ROOT: Final = Path(__file__).parents[2]
 PARTS: Final = tuple(sorted(link.name for link in (ROOT / "holdfast").iterdir() if link.is_symlink()))
@@ -36,11 +36,11 @@ class Recorder(Mocks):
 set_mocks(Recorder(), preview=True)
 
 import components
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.karpenter import KWOK
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
 
 assert components.OWNER == "the user"
 
@@ -164,7 +164,7 @@ def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp
 @pytest.mark.engine
 def test_pulumi_new_makes_the_same_files_from_the_template(tmp_path: Path) -> None:
     template, made = tmp_path / "template" / "aws-dev", tmp_path / "made"
-    run(sys.executable, "-m", "holdfast", "init", "aws-dev", "--folder", str(template), cwd=ROOT)
+    run(sys.executable, "-m", "pulumi_holdfast.cli", "init", "aws-dev", "--folder", str(template), cwd=ROOT)
     pulumi = find_tool("pulumi", Workspace(project_root=ROOT))
     home = {"PULUMI_HOME": str(tmp_path / "home"), "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
     words = ["new", str(template), "--generate-only", "--yes", "--name", "acme", "--dir", str(made)]

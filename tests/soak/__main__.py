@@ -8,9 +8,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from holdfast.scheduling.errors import ConfigError
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
@@ -152,7 +152,7 @@ def _run(parsed: argparse.Namespace) -> int:
         return _record(parsed)
     if parsed.command in {"judges", "compare-replacing", "model", "alerts"}:
         return _judge(parsed)
-    from holdfast.rehearsal.commands import enter_workspace
+    from pulumi_holdfast.rehearsal.commands import enter_workspace
 
     workspace = enter_workspace()
     if parsed.command == "crash":
@@ -206,7 +206,7 @@ def _judge(parsed: argparse.Namespace) -> int:
 
         model(seed_of(parsed.seed, os.environ.get(SEED_VARIABLE)), steps=parsed.steps)
     else:
-        from holdfast.rehearsal.commands import enter_workspace
+        from pulumi_holdfast.rehearsal.commands import enter_workspace
         from tests.soak.alerts.command import alerts
 
         alerts(enter_workspace())

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import yaml
 
-from holdfast.rehearsal.output import say
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks.stack import StackEnvironment
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks.stack import StackEnvironment
 from tests.soak.bench.measurement import REPETITIONS, Measurement, median_of, render
 from tests.soak.pulumi_command import KUBERNETES_PLUGIN, PulumiCommand
 

@@ -14,9 +14,9 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from holdfast.fallback.api.access import ApiAccess, from_kubeconfig
-from holdfast.fallback.api.exchanged_token import BearerToken
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.controller.api.access import ApiAccess, from_kubeconfig
+from pulumi_holdfast.controller.api.exchanged_token import BearerToken
+from pulumi_holdfast.ladder.json import Json
 
 _NOT_OF_JOBS: Final = ("/leases", "/events")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak.bench.measurement import Measurement, measure
 
 KUBERNETES_PLUGIN = "pulumi-resource-kubernetes"

@@ -2,7 +2,7 @@
 
 import secrets
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 SEED_VARIABLE = "HOLDFAST_SEED"
 

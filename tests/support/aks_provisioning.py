@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler.node_groups import AZURE
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import AZURE
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from tests.support.clusters.control_plane import wait_until_served
 from tests.support.clusters.operators import STACK, OperatorCluster, is_ready, operator_cluster
 

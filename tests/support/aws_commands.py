@@ -9,7 +9,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.json_objects import obj, objects
 
 # The CLI has its own name for the operations of this service.

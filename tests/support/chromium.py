@@ -14,7 +14,7 @@ from typing import Final, cast
 
 import aiohttp
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.json_objects import obj
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")

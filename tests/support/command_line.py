@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.simulator.pulumi import CommandOutcome, Rehearsal
-from holdfast.simulator.pulumi.faults import Faults
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, Rehearsal
+from pulumi_holdfast.rehearsal.engine.faults import Faults
 from tests.support.clusters.control_plane import CHECKOUT
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a project's folder, without this process's environment."""
     return subprocess.run(
-        [sys.executable, "-m", "holdfast", *arguments],
+        [sys.executable, "-m", "pulumi_holdfast.cli", *arguments],
         cwd=root,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,

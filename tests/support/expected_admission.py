@@ -5,27 +5,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.components.admission.job_validation import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
-from holdfast.components.admission.rules import NodeSelection
-from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.policies.inputs.jobs.jobs import declared_jobs
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, EFA_RESOURCE, GPU_RESOURCE, POOL
-from holdfast.scheduling.ladder import Ladder
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
-from holdfast.scheduling.quantities import parse_quantity
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed
-from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
-from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
-from holdfast.scheduling.reachability.label_values import LabelValues
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, listed_label_values, non_dominated
-from holdfast.scheduling.reachability.shape import MOST_REQUESTED, Resources, Shape, is_in_bytes
-from holdfast.scheduling.reachability.together import check_together
-from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
-from holdfast.scheduling.taints import GPU, Toleration
+from pulumi_holdfast.kubernetes.admission.job_validation import (
+    LONGEST_MESSAGE,
+    MOST_SENTENCES,
+    job_validations,
+)
+from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, EFA_RESOURCE, GPU_RESOURCE, POOL
+from pulumi_holdfast.ladder.ladder import Ladder
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import Pool, PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.quantities import parse_quantity
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.affinity import Requirement
+from pulumi_holdfast.ladder.reachability.checks import Failed
+from pulumi_holdfast.ladder.reachability.facts import AddedToleration, Limits, TierFacts
+from pulumi_holdfast.ladder.reachability.facts import PoolFacts as DeclaredFacts
+from pulumi_holdfast.ladder.reachability.label_values import LabelValues
+from pulumi_holdfast.ladder.reachability.machine_capacity import (
+    Provisioner,
+    listed_label_values,
+    non_dominated,
+)
+from pulumi_holdfast.ladder.reachability.shape import MOST_REQUESTED, Resources, Shape, is_in_bytes
+from pulumi_holdfast.ladder.reachability.together import check_together
+from pulumi_holdfast.ladder.reachability.walk import Outcome, check_tier, walk_together
+from pulumi_holdfast.ladder.taints import GPU, Toleration
+from pulumi_holdfast.program.jobs.jobs import declared_jobs
 from tests.support.builders.program_jobs import JOB_SET, declared
 from tests.support.builders.training_jobs import POOLS, RULES, ladder
 from tests.support.json_objects import obj, objects

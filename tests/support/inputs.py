@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.fakes.pulumi_engine import Recorded
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 
 
 def objects(value: object) -> Sequence[Json]:

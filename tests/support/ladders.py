@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import Pool, summarize_pool
-from holdfast.scheduling.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 
 TIERS = (
     Tier(

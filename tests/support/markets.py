@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Final
 
-from holdfast.analysis.replay.ladders import Numbers, ladders
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
-from holdfast.analysis.replay.trace import Trace
-from holdfast.fallback.policy.policy import Policy
+from pulumi_holdfast.analysis.replay.ladders import Numbers, ladders
+from pulumi_holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from pulumi_holdfast.analysis.replay.trace import Trace
+from pulumi_holdfast.controller.policy.policy import Policy
 
 AT_ONCE: Final = timedelta(0)
 HOUR: Final = timedelta(hours=1)

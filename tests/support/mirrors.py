@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.inputs import text, value
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 
 PLATFORM = "holdfast:platform"

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, cast
 
-from holdfast.simulator.pulumi.values import Unknown
+from pulumi_holdfast.rehearsal.engine.values import Unknown
 
 Field: TypeAlias = Mapping[str, object]
 Fields: TypeAlias = Mapping[str, Field]

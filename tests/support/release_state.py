@@ -16,16 +16,16 @@ from typing import Final, cast
 import grpc
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.infra.program import load_platform
-from holdfast.infra.release.build import project_version
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.provider import CloudProvider
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds, no_nodes
-from holdfast.simulator.kubernetes_provider.diff import object_diff
-from holdfast.simulator.kubernetes_provider.instances import replacing
-from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.values import to_struct
+from pulumi_holdfast.cli.release.build import project_version
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.provider import CloudProvider
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds, no_nodes
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.values import to_struct
+from pulumi_holdfast.rehearsal.kubernetes_provider.diff import object_diff
+from pulumi_holdfast.rehearsal.kubernetes_provider.instances import replacing
+from pulumi_holdfast.rehearsal.kubernetes_provider.operation import ProviderSettings
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 

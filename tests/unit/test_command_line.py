@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from holdfast import __main__ as command_line
-from holdfast.simulator.errors import RehearsalError
+
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -47,7 +47,17 @@ def test_every_command_resolves_to_functions(name: str) -> None:
 
 def test_no_make_target_or_workflow_runs_a_module_of_the_product() -> None:
     spelled = subprocess.run(
-        ["git", "grep", "-n", "-e", "-m holdfast", "--", "Makefile", ".github", "infra/template"],
+        [
+            "git",
+            "grep",
+            "-n",
+            "-e",
+            "-m pulumi_holdfast.cli",
+            "--",
+            "Makefile",
+            ".github",
+            "components/pulumi_holdfast/cli/template",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -69,7 +79,7 @@ def test_the_help_groups_every_command(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_help_imports_no_sdk() -> None:
     code = (
-        "import sys; from holdfast.__main__ import main\n"
+        "import sys; from pulumi_holdfast.cli.__main__ import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: print(sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
     )
@@ -86,7 +96,7 @@ def test_an_error_for_the_user_is_one_line_without_a_traceback(
     def fail(_: object) -> int:
         raise RehearsalError("no stack 'prod'")
 
-    monkeypatch.setattr("holdfast.rehearsal.commands.up_stack", fail)
+    monkeypatch.setattr("pulumi_holdfast.rehearsal.commands.up_stack", fail)
     assert command_line.main(["up", "prod"]) == 1, "a script can see the failure"
     assert capsys.readouterr().err == "error: no stack 'prod'\n", "the message alone"
 
@@ -100,7 +110,7 @@ def test_an_interrupted_command_says_what_the_next_run_does(
     def interrupt(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"holdfast.rehearsal.commands.{name}_stack", interrupt)
+    monkeypatch.setattr(f"pulumi_holdfast.rehearsal.commands.{name}_stack", interrupt)
     assert command_line.main([name, "local"]) == 130, "the shell's code for an interruption"
     assert capsys.readouterr().err == f"interrupted: run `holdfast {name} local` again and {next_time}\n", (
         "advice"
@@ -128,7 +138,11 @@ def test_the_shell_completes_commands_stacks_and_subcommands(
         "_ARGCOMPLETE_IFS": "\n",
     }
     subprocess.run(
-        [sys.executable, "-m", "holdfast"], env=environment, cwd=CHECKOUT, check=False, capture_output=True
+        [sys.executable, "-m", "pulumi_holdfast.cli"],
+        env=environment,
+        cwd=CHECKOUT,
+        check=False,
+        capture_output=True,
     )
     assert {word.strip() for word in answers.read_text().split("\n")} - {""} == expected, f"after {line!r}"
 
@@ -143,7 +157,7 @@ def test_the_completion_script_may_have_a_reader_that_ends_early() -> None:
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
         found = subprocess.run(
-            [sys.executable, "-m", "holdfast", "completion", "bash"],
+            [sys.executable, "-m", "pulumi_holdfast.cli", "completion", "bash"],
             cwd=CHECKOUT,
             check=False,
             stdout=closed,

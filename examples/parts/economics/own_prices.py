@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from holdfast.analysis.economics.tier_costs import PoolRates, PricedTier, advise, compare_tiers
+from pulumi_holdfast.analysis.economics.tier_costs import PoolRates, PricedTier, advise, compare_tiers
 
 HOURS = 40  # of the job, without failures
 

@@ -3,12 +3,12 @@
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.infra import versions
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool, weights
+from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool, weights
 
 config = pulumi.Config()
 cluster = kubernetes.Provider(

@@ -4,17 +4,21 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_eks as eks
 
-from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.pulumi_eks import cluster_of_pulumi_eks
-from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs, SystemNodesArgs
-from holdfast.components.iam.aws import Place
-from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.infra import versions as v
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.aws.control_plane.access import NodeAccess, NodeAccessArgs
+from pulumi_holdfast.aws.control_plane.pulumi_eks import cluster_of_pulumi_eks
+from pulumi_holdfast.aws.control_plane.system_nodes import (
+    SystemNodeGroup,
+    SystemNodeGroupArgs,
+    SystemNodesArgs,
+)
+from pulumi_holdfast.aws.identities import Place
+from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.config import versions as v
+from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
 
 NAME, TYPES = "shared", ("c7i.xlarge", "c6i.xlarge", "m7i.xlarge")
 config = pulumi.Config()

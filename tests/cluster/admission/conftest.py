@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.clusters.job_admission import Judging, running_job_validation
 
 

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
 
-from holdfast.infra.admission_policies.manifests import admission_manifests
-from holdfast.infra.admission_policies.program import read_program
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE, ZONE
-from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.taints import SPOT
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.cli.admission_policies.manifests import admission_manifests
+from pulumi_holdfast.cli.admission_policies.program import read_program
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, TRAINING, TRAINING_VALUE, ZONE
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.taints import SPOT
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import expression, jobset, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
-from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -4,18 +4,18 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from holdfast.components.admission.rules import (
+from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.kubernetes.admission.rules import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,
     USE_WORKLOAD_IDENTITY,
     aks_rules,
     workload_identity_rule,
 )
-from holdfast.fallback.api.objects import annotations_of
-from holdfast.scheduling import taints
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder import taints
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import POOLS, container, pod
 from tests.support.clusters.admission import (
     OTHER_NAMESPACE,

@@ -10,8 +10,8 @@ from functools import cache
 
 import pytest
 
-from holdfast.scheduling.labels import POOL
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admitted_examples import (
     NAMESPACES,

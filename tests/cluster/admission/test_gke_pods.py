@@ -4,13 +4,20 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
-from holdfast.fallback.api.objects import annotations_of, labels_of
-from holdfast.scheduling import taints
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import COMPUTE_CLASS, FOLLOWS, GKE_PROVISIONING, GKE_SPOT, POOL, CapacityType
-from holdfast.scheduling.pools import Pool
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.kubernetes.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
+from pulumi_holdfast.ladder import taints
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
+    COMPUTE_CLASS,
+    FOLLOWS,
+    GKE_PROVISIONING,
+    GKE_SPOT,
+    POOL,
+    CapacityType,
+)
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import (
     POOLS,
     jobset,

@@ -4,10 +4,10 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import jobset, rayjob, worker_group
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import (

@@ -4,14 +4,14 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.job_validation import LONGEST_MESSAGE
-from holdfast.components.admission.jobset import EVICTIONS
-from holdfast.fallback.jobs.max_cost import max_cost_events
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import AFTER_MAX_COST, CAPACITY_TYPE, FOLLOWS, MAX_COST, POOL, SPOT
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.jobs.max_cost import max_cost_events
+from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.kubernetes.admission.job_validation import LONGEST_MESSAGE
+from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import AFTER_MAX_COST, CAPACITY_TYPE, FOLLOWS, MAX_COST, POOL, SPOT
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
     jobset,

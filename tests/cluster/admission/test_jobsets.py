@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.jobset import EVICTIONS, MOST_RESTARTS
-from holdfast.fallback.api.objects import annotations_of, labels_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS, MOST_RESTARTS
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     FOLLOWS,
     GPU_RESOURCE,
@@ -17,8 +17,8 @@ from holdfast.scheduling.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
     jobs_of,

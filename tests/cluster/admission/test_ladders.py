@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
-from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import (
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, DEFINITION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec, shape_object
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import (
     GIVES_UP_TOO_SOON,
     MOST_TIERS,
     NEEDS_TIMEOUT,
@@ -23,10 +23,10 @@ from holdfast.scheduling.ladder import (
     ladder_problems,
     timing_problems,
 )
-from holdfast.scheduling.pools import Pool, summarize_pool
-from holdfast.scheduling.reachability.shape import MOST_SHAPES, Shape, shape_problems
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.ladder.reachability.shape import MOST_SHAPES, Shape, shape_problems
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import FACTS, MACHINES, SETTINGS, SHAPES

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     EXCLUSIVE_TOPOLOGY,
     HOSTNAME,
     JOBSET_NAME,

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from holdfast.components.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
-from holdfast.fallback.api.objects import annotations_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.kubernetes.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     RULES,
     container,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
+from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
 from tests.support.builders.training_jobs import (
     expression,
     pod_template,

@@ -5,12 +5,12 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.rayjob import MOST_RETRIES
-from holdfast.fallback.api.objects import annotations_of, labels_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.kubernetes.admission.rayjob import MOST_RETRIES
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import (
     expression,
     jobset,

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from holdfast.components.admission.job_validation import CAN_FALL_BACK
-from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.kubernetes.admission.job_validation import CAN_FALL_BACK
+from pulumi_holdfast.kubernetes.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     ARCH,
     CAPACITY_TYPE,
     FOLLOWS,
@@ -26,11 +26,11 @@ from holdfast.scheduling.labels import (
     TRAINING_VALUE,
     ZONE,
 )
-from holdfast.scheduling.ladder import MOST_TIERS, Ladder, Tier
-from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
-from holdfast.scheduling.reachability.shape import MOST_DEVICES
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.ladder.ladder import MOST_TIERS, Ladder, Tier
+from pulumi_holdfast.ladder.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
+from pulumi_holdfast.ladder.reachability.shape import MOST_DEVICES
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
 from tests.support.clusters.admission import make_namespace, wait_until_enforced

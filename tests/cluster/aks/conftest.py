@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.autoscaled import AKS_STACK, AksInUse
 from tests.support.clusters.control_plane import running_control_plane
 

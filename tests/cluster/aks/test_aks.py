@@ -4,14 +4,14 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
-from holdfast.simulator.control_plane.processes import processes_in
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.operator_runner.managed_karpenter import TOOL
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.operator_runner.managed_karpenter import TOOL
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
 from tests.support.clusters.autoscaled import AksInUse, a_pod, phase, taints_of

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
-from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling import taints
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
+from pulumi_holdfast.ladder import taints
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.ladder.labels import (
     AKS_DATAPLANE,
     AKS_PRIORITY,
     AKS_SCALE_SET_PRIORITY,
@@ -17,8 +17,8 @@ from holdfast.scheduling.labels import (
     POOL,
     CapacityType,
 )
-from holdfast.scheduling.machines import select_vm_sizes
-from holdfast.simulator.operator_runner.managed_karpenter import CILIUM_SECONDS
+from pulumi_holdfast.ladder.machines import select_vm_sizes
+from pulumi_holdfast.rehearsal.operator_runner.managed_karpenter import CILIUM_SECONDS
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning
 from tests.support.builders.configurations import pool
 from tests.support.builders.karpenter_objects import class_object, pool_object

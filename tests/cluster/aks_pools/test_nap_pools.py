@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
-from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, select_vm_sizes
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.configurations import pool
 from tests.support.builders.karpenter_objects import (
     class_object,

@@ -4,10 +4,10 @@ from typing import Final
 
 import pytest
 
-from holdfast.components.fallback_controller.write_policy import ACCOUNT
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.controller_rights import rights
 from tests.support.controller_calls import CALLS, Place

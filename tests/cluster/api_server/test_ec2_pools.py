@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import Machine, machine_catalogue
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import Machine, machine_catalogue
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.configurations import pool
 from tests.support.builders.karpenter_objects import class_object, stored_otherwise, stored_spec, written
 from tests.support.clusters.control_plane import CHECKOUT, define_all

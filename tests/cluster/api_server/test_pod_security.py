@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 
-from holdfast.policies.inputs.jobs.pod_security import rejected_by_standard
-from holdfast.policies.resources import Value
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.program.jobs.pod_security import rejected_by_standard
+from pulumi_holdfast.program.resources import Value
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.gang_pods import pod
 from tests.support.builders.stack_resources import resource
 from tests.support.clusters.admission import is_refused, make_namespace

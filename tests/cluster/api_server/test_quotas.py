@@ -7,13 +7,13 @@ from typing import cast
 import pytest
 import yaml
 
-from holdfast.components.training_namespace import QUOTA, quota_limits
-from holdfast.policies.inputs.namespaces.ladders import ladder_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
-from holdfast.scheduling.quotas import Quota
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.kubernetes.training_namespace import QUOTA, quota_limits
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.quotas import Quota
+from pulumi_holdfast.program.namespaces.ladders import ladder_of
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_pods import pod, pods_of, pods_of_shape
 from tests.support.builders.policy_programs import every, program
 from tests.support.clusters.admission import make_namespace

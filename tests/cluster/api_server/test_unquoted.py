@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.policies.inputs.unquoted import unquoted
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.program.unquoted import unquoted
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.gang_pods import pod
 from tests.support.builders.stack_resources import resource
 from tests.support.clusters.admission import is_refused

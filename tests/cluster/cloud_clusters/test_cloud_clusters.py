@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, SYSTEM, ZONE
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.clusters.cloud_program import EKS_CLUSTER, NODE_GROUP, eks
 from tests.support.clusters.cloud_stack import CloudStack
 from tests.support.command_line import nothing

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.infra import versions
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.control_plane.configuration import COMPONENTS
-from holdfast.simulator.control_plane.processes import python_modules_in
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.operator_runner import OperatorRunner
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.control_plane.configuration import COMPONENTS
+from pulumi_holdfast.rehearsal.control_plane.processes import python_modules_in
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
 
 pytestmark = pytest.mark.cluster
@@ -207,7 +207,7 @@ def test_a_pod_of_an_operator_waits_for_the_operator_runner(watched: Watched) ->
 
 def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(watched: Watched) -> None:
     runner = OperatorRunner(watched.workspace, "local", report=lambda _: None)
-    module = "holdfast.simulator.operator_runner"
+    module = "pulumi_holdfast.rehearsal.operator_runner"
     runner.stop()
     assert not runner.running(), "stopping what never ran is harmless"
     runner.start()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import psutil
 import pytest
 
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
-from holdfast.simulator.operator_runner.pod_spec import restarts_of
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.rehearsal.operator_runner.pod_spec import restarts_of
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import Watched
 from tests.support.clusters.operators import running_operator_runner

@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.api.objects import name_of, uid_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import PROGRESS
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import name_of, uid_of
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import PROGRESS
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.background import repeating
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster
@@ -79,7 +79,7 @@ def _uid(pod: Json) -> str:
 def drilled(kubeconfig: str, job: str, node: str, program: Program) -> Json:
     """Run the drill as its user does; the program goes on when the drill has seen its first report after the restart."""
     command = [
-        *(sys.executable, "-m", "holdfast.plugin", "drill", f"jobset/{job}", "--vanish", "--yes"),
+        *(sys.executable, "-m", "pulumi_holdfast.cli.kubectl", "drill", f"jobset/{job}", "--vanish", "--yes"),
         *("--node", node, "--timeout", "5m", "-o", "json", "-n", NAMESPACE, "--kubeconfig", kubeconfig),
     ]
     with subprocess.Popen(

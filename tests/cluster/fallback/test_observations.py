@@ -2,13 +2,13 @@
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Part
-from holdfast.fallback.state_machine.state import JobState, Phase
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
+from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Part
+from pulumi_holdfast.controller.state_machine.state import JobState, Phase
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.fallback_objects import NOW
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster, Looker
 from tests.support.clusters.fallback_jobs import (

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.taints import SPOT
-from holdfast.scheduling.windows import format_time
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.controller.api.objects import annotations_of, labels_of, name_of
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.taints import SPOT
+from pulumi_holdfast.ladder.windows import format_time
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,

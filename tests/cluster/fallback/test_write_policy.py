@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.jobs import patches
-from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
-from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.controller.jobs import patches
+from pulumi_holdfast.controller.reconciler.settings import PLACEHOLDER_IMAGE
+from pulumi_holdfast.controller.reservations.placeholders import PlaceholderRequest, placeholders
+from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
+from pulumi_holdfast.controller.reservations.reserved_capacity import release_patch, reserve_patch
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     POOL,
     RECREATE,
     RESERVATION_NAMESPACE,
@@ -22,8 +22,8 @@ from holdfast.scheduling.labels import (
     SYSTEM,
     SYSTEM_VALUE,
 )
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.controller_rights import wait_until_limited
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.components.operators.job_operators import jobset_values
-from holdfast.fallback.jobs.jobset import JobSetKind
-from holdfast.infra import versions
-from holdfast.infra.controller_chart import PREREQUISITES, write_chart
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorRunner
+from pulumi_holdfast.cli.controller_chart import PREREQUISITES, write_chart
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.controller.jobs.jobset import JobSetKind
+from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.control_plane import KIND, wait_until_served
 from tests.support.clusters.operators import OWN_CHARTS, STACK, bare_operator_cluster

@@ -4,8 +4,8 @@ from collections.abc import Generator
 
 import pytest
 
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks.stack import api_server_profile
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks.stack import api_server_profile
 from tests.support.clusters.autoscaled import GKE_STACK, GkeInUse
 from tests.support.clusters.control_plane import running_control_plane
 

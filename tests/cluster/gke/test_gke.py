@@ -2,12 +2,12 @@
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.gcp.instances import REGISTER
-from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
-from holdfast.simulator.pulumi import EngineFailure
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.gcp.instances import REGISTER
+from pulumi_holdfast.rehearsal.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from tests.support.clusters.autoscaled import GkeInUse, a_pod, phase, taints_of
 from tests.support.clusters.cloud_program import GKE_CLUSTER, a_pool
 from tests.support.clusters.cloud_program import gke as program

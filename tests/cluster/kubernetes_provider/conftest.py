@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider import ChartMirror
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_provider import ChartMirror
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.control_plane import running_control_plane
 from tests.support.clusters.kubernetes_provider import KubernetesStack, Resource, release, web_charts
 

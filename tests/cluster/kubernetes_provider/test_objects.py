@@ -5,15 +5,15 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
-from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
-from holdfast.simulator.kubernetes_provider.inputs import fields
-from holdfast.simulator.kubernetes_provider.operation import GONE, ProviderSettings
-from holdfast.simulator.pulumi.plugin import InitFailedError
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.engine.plugin import InitFailedError
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Secret
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
+from pulumi_holdfast.rehearsal.kubernetes_provider.deletion import DeletionTimeoutError
+from pulumi_holdfast.rehearsal.kubernetes_provider.inputs import fields
+from pulumi_holdfast.rehearsal.kubernetes_provider.operation import GONE, ProviderSettings
 from tests.support.clusters.kubernetes_provider import (
     CONFIG_MAP,
     CRD,

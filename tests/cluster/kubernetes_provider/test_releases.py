@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider.helm import ChartMirror
-from holdfast.simulator.kubernetes_provider.inputs import fields
-from holdfast.simulator.kubernetes_provider.operation import GONE
-from holdfast.simulator.pulumi.plugin import InitFailedError
-from holdfast.simulator.pulumi.values import UNKNOWN, Secret
+from pulumi_holdfast.rehearsal.engine.plugin import InitFailedError
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Secret
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_provider.helm import ChartMirror
+from pulumi_holdfast.rehearsal.kubernetes_provider.inputs import fields
+from pulumi_holdfast.rehearsal.kubernetes_provider.operation import GONE
 from tests.support.clusters.kubernetes_provider import (
     NOWHERE,
     TOOLS,

@@ -9,11 +9,11 @@ import pytest
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import EngineFailure
-from holdfast.simulator.pulumi.faults import Faults
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.kubernetes_provider import KubernetesStack
 from tests.support.clusters.team_program import config_of, team, web_spec
 

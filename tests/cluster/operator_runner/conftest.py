@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.clusters.operators import KarpenterCluster, OperatorCluster, karpenter_cluster
 
 BLOCK: Final = "cr-0123456789abcdef0"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.components.admission.rules import eks_rules
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.kubernetes.admission.rules import eks_rules
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.ladder.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.operators import KarpenterCluster, is_ready, node_class, node_pool
 from tests.support.json_objects import obj

@@ -2,14 +2,14 @@
 
 import pytest
 
-from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, RESERVATION_ID, CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.taints import RESERVED as RESERVED_TAINT
+from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, RESERVATION_ID, CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.taints import RESERVED as RESERVED_TAINT
 from tests.support.builders.karpenter_objects import class_object, pool_object
 from tests.support.clusters.operators import (
     NAMESPACE,

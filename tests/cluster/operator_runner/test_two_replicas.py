@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.scheduling.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json, mapping
 from tests.support.clusters.operators import OWN_CHARTS, SYSTEM_TOLERATIONS, OperatorCluster, is_ready
 
 pytestmark = pytest.mark.cluster

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.commands import down
-from holdfast.simulator.control_plane.configuration import Layout
-from holdfast.simulator.control_plane.processes import processes_in
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.commands import down
+from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
+from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.builders.engine_records import a_checkpoint, a_resource, write_checkpoint
 from tests.support.clusters.control_plane import processes_of
 from tests.support.platform import platform_workspace

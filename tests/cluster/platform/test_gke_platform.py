@@ -7,15 +7,15 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import provisioner_for
-from holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
-from holdfast.rehearsal.scenarios.manifests import acting_as, load_example
-from holdfast.rehearsal.scenarios.platform import Platform
-from holdfast.rehearsal.scenarios.pod_placement import rayjob_placement
-from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.lifecycle.run import provisioner_for
+from pulumi_holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
+from pulumi_holdfast.rehearsal.scenarios.manifests import acting_as, load_example
+from pulumi_holdfast.rehearsal.scenarios.platform import Platform
+from pulumi_holdfast.rehearsal.scenarios.pod_placement import rayjob_placement
+from pulumi_holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.clusters.control_plane import CHECKOUT
 

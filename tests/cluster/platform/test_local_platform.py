@@ -10,29 +10,29 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.rehearsal.commands import down
-from holdfast.rehearsal.scenarios.deadline import KubectlPlugin, keep_the_deadline, unmet_by_deadline
-from holdfast.rehearsal.scenarios.expectations import (
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from pulumi_holdfast.rehearsal.commands import down
+from pulumi_holdfast.rehearsal.control_plane.processes import python_modules_in
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
+from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import MODULE
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.scenarios.deadline import KubectlPlugin, keep_the_deadline, unmet_by_deadline
+from pulumi_holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
     unmet_by_restart,
 )
-from holdfast.rehearsal.scenarios.ladder_walk import unmet_by_walk, walk_the_ladder
-from holdfast.rehearsal.scenarios.manifests import load_example
-from holdfast.rehearsal.scenarios.placement import is_running
-from holdfast.rehearsal.scenarios.platform import Platform, applied
-from holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
-from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
-from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
-from holdfast.simulator.control_plane.processes import python_modules_in
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.objects import name_of, uid_of
-from holdfast.simulator.operator_runner import OperatorRunner
-from holdfast.simulator.operator_runner.operator_runner import MODULE
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.scenarios.ladder_walk import unmet_by_walk, walk_the_ladder
+from pulumi_holdfast.rehearsal.scenarios.manifests import load_example
+from pulumi_holdfast.rehearsal.scenarios.placement import is_running
+from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied
+from pulumi_holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
+from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from pulumi_holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.clusters.control_plane import CHECKOUT, processes_of
 from tests.support.platform import platform_workspace
 
@@ -77,7 +77,12 @@ def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient)
     )
     assert len(pods) == 4, "JobSet, KubeRay, Karpenter and the fallback controller are there"
     programs = " ".join(processes_of(stack.workspace))
-    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok", "-m holdfast.fallback"):
+    for program in (
+        "jobset-controller",
+        "kuberay-operator",
+        "karpenter-kwok",
+        "-m pulumi_holdfast.controller",
+    ):
         assert program in programs, f"{program} runs on this machine"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.scheduling.labels import FOLLOWS, PROGRESS
+from pulumi_holdfast.ladder.labels import FOLLOWS, PROGRESS
 from tests.support.clusters.plugin import TIERS, PluginCluster, TrainingPods
 from tests.support.clusters.reconciler import NAMESPACE, jobset, policy, wait_until
 from tests.support.json_objects import obj

@@ -8,9 +8,9 @@ import subprocess
 import pytest
 import yaml
 
-from holdfast.components.admission.job_admission import capacity_selections
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.kubernetes.admission.job_admission import capacity_selections
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.plugin import TIERS, PluginCluster

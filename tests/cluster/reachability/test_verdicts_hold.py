@@ -14,12 +14,12 @@ from typing import Final
 
 import pytest
 
-from holdfast.components.admission.rules import TolerationRule
-from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
-from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
-from holdfast.scheduling.reachability.walk import Outcome
-from holdfast.scheduling.taints import SPOT
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.kubernetes.admission.rules import TolerationRule
+from pulumi_holdfast.ladder.labels import TRAINING as TRAINING_LABEL
+from pulumi_holdfast.ladder.labels import TRAINING_VALUE, CapacityType
+from pulumi_holdfast.ladder.reachability.walk import Outcome
+from pulumi_holdfast.ladder.taints import SPOT
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.reachability_edges import OPEN, edges
 from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, replica
 from tests.support.json_objects import obj
 

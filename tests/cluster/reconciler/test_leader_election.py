@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
+from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
 from tests.support.clusters.reconciler import LoopCluster, Replica, jobset, replica, wait_until
 from tests.support.json_objects import obj

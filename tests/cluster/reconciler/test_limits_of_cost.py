@@ -9,9 +9,9 @@ from typing import Final, cast
 import pytest
 import yaml
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, MAX_COST, POOL
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, MAX_COST, POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.background import Silent, served
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, policy, replica, wait_until
 from tests.support.json_objects import obj, objects
@@ -21,7 +21,10 @@ pytestmark = pytest.mark.cluster
 ROOT: Final = Path(__file__).parents[3]
 #: Written by the metrics controller of karpenter-provider-aws 1.14.1: p4d.24xlarge costs 2.195764 on spot.
 METRICS: Final = ROOT / "tests/fixtures/karpenter-1.14-offerings/metrics.txt"
-DEFINITION: Final = ROOT / "components/charts/karpenter-kwok-crds/files/karpenter.sh_nodepools.yaml"
+DEFINITION: Final = (
+    ROOT
+    / "components/pulumi_holdfast/kubernetes/charts/karpenter-kwok-crds/files/karpenter.sh_nodepools.yaml"
+)
 KARPENTER: Final = "karpenter.sh/v1"
 
 

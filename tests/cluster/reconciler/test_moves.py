@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import STATE, STOP
-from holdfast.scheduling.windows import format_time
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import STATE, STOP
+from pulumi_holdfast.ladder.windows import format_time
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.clusters.gangs import Gangs, watched_gangs
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (

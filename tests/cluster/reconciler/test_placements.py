@@ -5,13 +5,13 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.api.objects import name_of
-from holdfast.fallback.jobs.pod_templates import shape_of, with_pool
-from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
-from holdfast.fallback.reservations.placement import REQUIRED, placement_problem
-from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.controller.jobs.pod_templates import shape_of, with_pool
+from pulumi_holdfast.controller.reservations.placeholders import PlaceholderRequest, placeholders
+from pulumi_holdfast.controller.reservations.placement import REQUIRED, placement_problem
+from pulumi_holdfast.controller.reservations.reserved_capacity import release_patch, reserve_patch
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     RESERVATION_NAMESPACE,
     RESERVATION_PRIORITY,
     RESERVATION_PRIORITY_CLASS,

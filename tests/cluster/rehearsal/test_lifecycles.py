@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.commands import rehearse, rehearse_two
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.commands import rehearse, rehearse_two
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.clusters.control_plane import processes_of
 from tests.support.clusters.simulated_program import a_pack

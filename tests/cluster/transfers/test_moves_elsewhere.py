@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import ELSEWHERE_NEEDS_TIMEOUT
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.ladder import ELSEWHERE_NEEDS_TIMEOUT
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
 from tests.support.background import repeating
 from tests.support.clusters.reconciler import (

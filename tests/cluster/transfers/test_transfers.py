@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from holdfast.fallback.jobs import copies
-from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.state_machine.observation import JobOutcome
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import TRANSFER
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.jobs import copies
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.snapshot import Snapshot
+from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import TRANSFER
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.support.clusters.reconciler import NAMESPACE, RAY, LoopCluster, kind_of, wait_until
 from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL, TwoClusters

@@ -16,18 +16,9 @@ import pytest
 import yaml
 from pulumi import Output
 
-from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from holdfast.components.fallback_controller.access import ControllerAccess, ControllerAccessArgs, role_ref
-from holdfast.components.fallback_controller.clusters import kubeconfig
-from holdfast.components.fallback_controller.transfer_policy import (
-    COPIES_POLICY,
-    TransferPolicy,
-    TransferPolicyArgs,
-    account_from,
-)
-from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
-from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import (
+from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from pulumi_holdfast.controller.api.access import from_kubeconfig
+from pulumi_holdfast.controller.api.client import (
     JOB,
     JOBSET,
     POD,
@@ -38,14 +29,31 @@ from holdfast.fallback.api.client import (
     Kind,
     Unreachable,
 )
-from holdfast.fallback.api.connection import Connection
-from holdfast.fallback.api.objects import annotations_of, uid_of
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
-from holdfast.scheduling.ladder import Ladder, Tier
-from holdfast.simulator.control_plane.configuration import KubeconfigCluster, read_cluster, render_kubeconfig
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.connection import Connection
+from pulumi_holdfast.controller.api.objects import annotations_of, uid_of
+from pulumi_holdfast.kubernetes.fallback_controller.access import (
+    ControllerAccess,
+    ControllerAccessArgs,
+    role_ref,
+)
+from pulumi_holdfast.kubernetes.fallback_controller.clusters import kubeconfig
+from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
+    COPIES_POLICY,
+    TransferPolicy,
+    TransferPolicyArgs,
+    account_from,
+)
+from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
+from pulumi_holdfast.ladder.ladder import Ladder, Tier
+from pulumi_holdfast.rehearsal.control_plane.configuration import (
+    KubeconfigCluster,
+    read_cluster,
+    render_kubeconfig,
+)
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define, read_definition, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS

@@ -6,12 +6,12 @@ from typing import Final
 
 import yaml
 
-from holdfast.components.monitoring.dashboard import PANELS
-from holdfast.rehearsal.output import say
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.catalog import BUILD_FLAGS, LINK_FLAGS, read_go_module
-from holdfast.simulator.tools.toolchain import GoRunner, find_go, require_go
+from pulumi_holdfast.kubernetes.monitoring.dashboard import PANELS
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.catalog import BUILD_FLAGS, LINK_FLAGS, read_go_module
+from pulumi_holdfast.rehearsal.tools.toolchain import GoRunner, find_go, require_go
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
 
 _MODULE: Final = Path(__file__).parent / "promtool"

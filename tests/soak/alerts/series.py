@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.components.monitoring.alerts import ALERTS, rule_group
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS, rule_group
+from pulumi_holdfast.ladder.json import Json
 
 _LEADER: Final = 'holdfast_fallback_leader{pod="controller-%d"}'
 _WRITES: Final = 'holdfast_fallback_failed_writes_total{reason="%s",pod="controller-0"}'

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import psutil
 
-from holdfast.rehearsal.commands import own_place
-from holdfast.rehearsal.output import say
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.commands import own_place
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.bench.engine_command import EMPTY
 from tests.soak.bench.measurement import REPETITIONS, Measurement, measure, median_of, render, rows
 from tests.soak.bench.moves_report import SIZES, measure_moves

@@ -2,12 +2,12 @@
 
 import sys
 
-from holdfast.rehearsal.output import say
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.stacks import Stack
-from holdfast.simulator.stacks.stack import StackSimulators
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks import Stack
+from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 
 EMPTY = "empty"
 

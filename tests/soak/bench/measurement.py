@@ -13,7 +13,7 @@ from typing import Final
 
 import psutil
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 #: How often each subject is measured: enough for a median.
 REPETITIONS: Final = 3

@@ -9,15 +9,15 @@ from typing import Final, TypeVar
 
 import psutil
 
-from holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
-from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import LADDER
-from holdfast.simulator.control_plane.processes import processes_in, python_modules_in
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.controllers import FALLBACK
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.rehearsal.control_plane.processes import processes_in, python_modules_in
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner.controllers import FALLBACK
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.bench.moves_manifests import NAMESPACE, PODS, POOLS, job, job_name, ladder
 
 _JOBSET_CONTROLLER: Final = "jobset-controller"

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import LADDER, POOL
-from holdfast.scheduling.ladder import UNLIMITED
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import LADDER, POOL
+from pulumi_holdfast.ladder.ladder import UNLIMITED
 from tests.support.builders.gang_jobset import gang_jobset
 
 NAMESPACE: Final = "bench"

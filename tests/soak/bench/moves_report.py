@@ -5,13 +5,13 @@ from typing import Final
 
 import psutil
 
-from holdfast.rehearsal.output import render_table
-from holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
-from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.rehearsal.output import render_table
+from pulumi_holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
+from pulumi_holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.bench.moves import Cost, Measured, Meter, MoveBenchmark, Spread, Wave, spread
 from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.soak.bench.measurement import REPETITIONS, Measurement, cheapest, measure, render
 from tests.soak.bench.policy_preview import EMPTY, PACKS, WITH, WITHOUT
 

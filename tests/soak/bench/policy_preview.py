@@ -7,12 +7,12 @@ import grpc
 from pulumi.runtime.proto import provider_pb2
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import PendingOperation
-from holdfast.simulator.pulumi.plugin import Plugin
-from holdfast.simulator.pulumi.values import from_struct, reveal
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.engine import Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
+from pulumi_holdfast.rehearsal.engine.plugin import Plugin
+from pulumi_holdfast.rehearsal.engine.values import from_struct, reveal
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.soak.bench.policy_program import program
 
 # ruff: noqa: N802 - names and parameters of the methods are the protocol's

@@ -13,7 +13,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 
 #: Resources per namespace with a ladder and two pools: fewer than in real programs, since the rules check these.
 _OF_A_TEAM: Final = 50

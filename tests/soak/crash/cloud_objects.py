@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.state import CloudObject
+from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 
 _GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

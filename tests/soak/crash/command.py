@@ -3,11 +3,11 @@
 import os
 from dataclasses import replace
 
-from holdfast.rehearsal.lifecycle.checks import unprotected
-from holdfast.rehearsal.output import say
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.lifecycle.checks import unprotected
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.crash.proving import Proof, prove, run_uninterrupted
 from tests.soak.crash.selection import drawn
 from tests.soak.crash.targets import StackTarget

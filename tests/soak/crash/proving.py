@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.simulator.pulumi import CommandOutcome, EngineKilled, Rehearsal
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, type_in
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineKilled, Rehearsal
+from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, type_in
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from tests.soak.crash.selection import every
 
 

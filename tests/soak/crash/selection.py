@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from holdfast.simulator.pulumi.checkpoint import RecordedResource, type_in
+from pulumi_holdfast.rehearsal.engine.checkpoint import RecordedResource, type_in
 
 
 def drawn(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:

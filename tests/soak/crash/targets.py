@@ -5,18 +5,18 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
+from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import NoSuchKind
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.crash.cloud_objects import comparable
 
 _KUBERNETES = "kubernetes:"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.commands import down
-from holdfast.simulator.pulumi.checkpoint import type_in
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.commands import down
+from pulumi_holdfast.rehearsal.engine.checkpoint import type_in
+from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.crash.proving import prove, prove_in_sequence, run_uninterrupted
 from tests.soak.crash.selection import drawn, pivotal, sample
 from tests.soak.crash.targets import StackTarget

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from holdfast.fallback.policy.policy import pool_in
-from holdfast.fallback.state_machine.state import JobState, Ledger, PoolUse
-from holdfast.fallback.state_machine.state_annotation import read_state
-from holdfast.rehearsal.timeline.picture import Picture
-from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
+from pulumi_holdfast.controller.policy.policy import pool_in
+from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, PoolUse
+from pulumi_holdfast.controller.state_machine.state_annotation import read_state
+from pulumi_holdfast.rehearsal.timeline.picture import Picture
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault
 from tests.soak.faults.ledgers import NodeUse, spans_of, wrong_bills
 from tests.soak.faults.manifests import PODS, TIERS

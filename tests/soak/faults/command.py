@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from holdfast.rehearsal.commands import own_place
-from holdfast.rehearsal.output import say
-from holdfast.rehearsal.timeline.picture import render_svg
-from holdfast.simulator.control_plane.configuration import Layout
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks import Stack
+from pulumi_holdfast.rehearsal.commands import own_place
+from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks import Stack
+from pulumi_holdfast.rehearsal.timeline.picture import render_svg
 from tests.soak.faults.both_sides import TwoClusterResult
 from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.invariants import FaultRunResult

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
-from holdfast.rehearsal.timeline.traces import JobTrace
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.support.background import repeating
 
 WORK: Final = timedelta(minutes=4)

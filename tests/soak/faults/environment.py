@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
-from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
-from holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
-from holdfast.simulator.control_plane.configuration import Layout
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
+from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
 from tests.soak.fault_proxy import FaultProxy, running_proxy
 from tests.soak.faults.injection import Injector, KillAtWrite
 from tests.soak.faults.leftovers import read_leftovers

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
-from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
-from holdfast.rehearsal.timeline.traces import PodTrace
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import POOL
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import name_of
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
+from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
+from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.traces import PodTrace
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.soak.faults.manifests import NAMESPACE, POOLS, has_deadline, job_name, limits
 from tests.soak.faults.plan import (

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final
 
-from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.actions import Resume, Suspend
-from holdfast.fallback.state_machine.capacity_wait import pause_length
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import ContendingGang, Observation
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
-from holdfast.rehearsal.timeline.traces import JobChange, PodTrace
+from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.controller.state_machine.actions import Resume, Suspend
+from pulumi_holdfast.controller.state_machine.capacity_wait import pause_length
+from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.controller.state_machine.observation import ContendingGang, Observation
+from pulumi_holdfast.controller.state_machine.state import JobState, Phase, Purpose
+from pulumi_holdfast.rehearsal.timeline.traces import JobChange, PodTrace
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 
 #: How long there may be no leader after a kill: the lease expires after 15 s; the rest is for a busy computer.

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from holdfast.fallback.policy.policy import cluster_of
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import read_state
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CapacityType
+from pulumi_holdfast.controller.policy.policy import cluster_of
+from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
+from pulumi_holdfast.controller.state_machine.state_annotation import read_state
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
 from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record
 

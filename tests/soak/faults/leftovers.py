@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.fallback.api.objects import metadata_of, name_of
-from holdfast.fallback.reservations.reserved_capacity import reserved_for
-from holdfast.fallback.state_machine.state import JobState
-from holdfast.fallback.state_machine.state_annotation import read_state
-from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.controller.api.objects import metadata_of, name_of
+from pulumi_holdfast.controller.reservations.reserved_capacity import reserved_for
+from pulumi_holdfast.controller.state_machine.state import JobState
+from pulumi_holdfast.controller.state_machine.state_annotation import read_state
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from tests.soak.faults.manifests import NAMESPACE
 
 

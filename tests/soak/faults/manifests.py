@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     FINISH_BY,
     LADDER,
@@ -17,6 +16,7 @@ from holdfast.scheduling.labels import (
     WORK,
     CapacityType,
 )
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from tests.soak.faults import deadlines
 from tests.soak.faults.ledgers import TierFacts
 from tests.support.builders.gang_jobset import gang_jobset

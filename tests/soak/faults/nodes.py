@@ -9,15 +9,15 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
-from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
-from holdfast.fallback.reservations.reserved_capacity import reserved_for
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_client.watch import SYNCED, Event, ObjectSelector
-from holdfast.simulator.kubernetes_client.watch_thread import BEGUN, WatchThread
+from pulumi_holdfast.controller.api.objects import metadata_of, name_of, text, uid_of
+from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, node_of
+from pulumi_holdfast.controller.reservations.reserved_capacity import reserved_for
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
+from pulumi_holdfast.rehearsal.kubernetes_client.watch import SYNCED, Event, ObjectSelector
+from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import BEGUN, WatchThread
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation
-from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
+from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Observation
+from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,15 @@ from typing import Final
 
 import psutil
 
-from holdfast.simulator.control_plane.configuration import COMPONENTS, Layout, answers_ready, read_cluster
-from holdfast.simulator.control_plane.processes import RunningProcess, free_ports, processes_in
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.operator_runner.controllers import FALLBACK, LOOPBACK
+from pulumi_holdfast.rehearsal.control_plane.configuration import (
+    COMPONENTS,
+    Layout,
+    answers_ready,
+    read_cluster,
+)
+from pulumi_holdfast.rehearsal.control_plane.processes import RunningProcess, free_ports, processes_in
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.operator_runner.controllers import FALLBACK, LOOPBACK
 
 API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"

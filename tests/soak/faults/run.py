@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from holdfast.fallback.policy.parser import parse_policy
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB, JobTimelineRecorder
-from holdfast.rehearsal.timeline.traces import JobTrace
-from holdfast.scheduling.json import Json, mapping
-from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.controller.policy.parser import parse_policy
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB, JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.soak.faults.deadlines import Programs, finish_by, late_by_fault
 from tests.soak.faults.environment import FaultEnvironment, wait_for_releases, watched
 from tests.soak.faults.holds import broken_holds

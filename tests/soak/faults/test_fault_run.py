@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from holdfast.simulator.control_plane.configuration import Layout
+from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
 from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.manifests import plain_jobs
 from tests.soak.faults.plan import draw_plan

@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
-from holdfast.rehearsal.timeline.traces import PodTrace, job_of_pod
-from holdfast.scheduling.json import mapping
-from holdfast.simulator.control_plane.configuration import Layout
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.json import mapping
+from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
+from pulumi_holdfast.rehearsal.timeline.traces import PodTrace, job_of_pod
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
 from tests.soak.faults.both_sides import BothSides, TwoClusterResult, check_both
 from tests.soak.faults.environment import FaultEnvironment, WatchedCluster, wait_for_releases, watched

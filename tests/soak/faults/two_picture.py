@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from holdfast.fallback.policy.policy import cluster_of, pool_in
-from holdfast.rehearsal.timeline.picture import Picture, picture_of
-from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move, PodTrace
+from pulumi_holdfast.controller.policy.policy import cluster_of, pool_in
+from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
+from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move, PodTrace
 from tests.soak.faults.manifests import POOLS, PREFIX
 
 #: What is drawn of the time before a job leaves and after it is back.

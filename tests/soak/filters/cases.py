@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, TypeAlias, cast
 
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.jobs.volumes import VolumeZones, volume_zones
-from holdfast.policies.inputs.pools.pool import taint_of
-from holdfast.policies.resources import Value
-from holdfast.scheduling.json import UNKNOWN, Json, Unknown
-from holdfast.scheduling.labels import GPU_RESOURCE, ZONE
-from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
-from holdfast.scheduling.reachability.node_selection import alternatives
-from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
-from holdfast.scheduling.taints import Taint, untolerated
+from pulumi_holdfast.ladder.json import UNKNOWN, Json, Unknown
+from pulumi_holdfast.ladder.labels import GPU_RESOURCE, ZONE
+from pulumi_holdfast.ladder.reachability.affinity import ABSENT, OTHERS, any_holds
+from pulumi_holdfast.ladder.reachability.node_selection import alternatives
+from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
+from pulumi_holdfast.ladder.taints import Taint, untolerated
+from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
+from pulumi_holdfast.program.jobs.volumes import VolumeZones, volume_zones
+from pulumi_holdfast.program.pools.pool import taint_of
+from pulumi_holdfast.program.resources import Value
 from tests.support.builders.stack_resources import resource
 from tests.support.json_objects import obj, objects
 

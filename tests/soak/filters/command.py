@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.rehearsal.output import say
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.toolchain import GoRunner, find_go
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.toolchain import GoRunner, find_go
 from tests.soak.filters.cases import FILTERS, Case, cases
 from tests.soak.filters.recorded import record
 from tests.soak.seeds import SEED_VARIABLE, seed_of

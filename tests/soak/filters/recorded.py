@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.soak.filters.cases import Case
 from tests.support.json_objects import obj, objects
 

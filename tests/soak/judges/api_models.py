@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 Shape: TypeAlias = Mapping[str, object]
 Field: TypeAlias = dict[str, object]

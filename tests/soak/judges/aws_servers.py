@@ -14,7 +14,7 @@ from subprocess import PIPE
 from typing import Final, cast
 from urllib.parse import quote
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak.judges.applies import Target
 from tests.soak.judges.aws_requests import Service
 from tests.soak.judges.plans import Document

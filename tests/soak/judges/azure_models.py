@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from holdfast.simulator.clouds.sdk import find_resource
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.clouds.sdk import find_resource
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak.judges.api_models import Field, Model, Shape
 
 Tables: TypeAlias = "dict[str, dict[str, dict[str, object]]]"

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias, cast
 
 from pulumi import output
 
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.pulumi.values import UNKNOWN
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.rehearsal.output import say
-from holdfast.simulator.clouds.catalogue import catalogue_of
-from holdfast.simulator.clouds.schema import Schema, violations
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties
+from pulumi_holdfast.rehearsal.clouds.catalogue import catalogue_of
+from pulumi_holdfast.rehearsal.clouds.schema import Schema, violations
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say
 from tests.soak.judges import apply_judge, replacing
 from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias, cast
 
-from holdfast.simulator.clouds.catalogue import ResourceType, Rules, catalogue_of
-from holdfast.simulator.clouds.provider import resource_diff, with_name
-from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.pulumi.values import Properties
+from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceType, Rules, catalogue_of
+from pulumi_holdfast.rehearsal.clouds.provider import resource_diff, with_name
+from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.engine.values import Properties
 from tests.support.fakes.pulumi_engine import Recorded
 
 Inputs: TypeAlias = "Mapping[str, object]"

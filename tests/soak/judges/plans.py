@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak.judges.provider_schema import ADDRESS, Block, ProviderSchema, terraform_type
 
 Inputs: TypeAlias = "Mapping[str, object]"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.simulator.pulumi.values import UNKNOWN
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 from tests.soak.judges.combinations import Combination, plain
 from tests.soak.judges.field_changes import FieldChange, field_changes, is_replaced, named, with_own_name
 from tests.soak.judges.plans import PROVIDERS, Inputs, Planned, Planner, Subject

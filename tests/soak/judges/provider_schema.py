@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from holdfast.simulator.pulumi.values import Unknown
+from pulumi_holdfast.rehearsal.engine.values import Unknown
 
 #: The types that the provider names otherwise than the SDK does.
 _RENAMED: Final = {

@@ -10,8 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Property, PropertyType, SdkClass, ValueKind, argument_properties
+from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.clouds.sdk import (
+    Property,
+    PropertyType,
+    SdkClass,
+    ValueKind,
+    argument_properties,
+)
 from tests.soak.judges.api_models import Botocore, Discovery, Field, Model, Shape
 from tests.soak.judges.azure_models import AzurePackage, api_version
 from tests.soak.judges.requests import PROVIDER_ONLY, REQUESTS, Request

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from holdfast.simulator.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
-from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange
+from pulumi_holdfast.rehearsal.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
+from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
+from pulumi_holdfast.rehearsal.engine.diff import ChangeKind, PropertyChange
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 _IAM_MEMBER: Final = "google-beta/tpgiamresource/resource_iam_member.go:IamMemberBaseSchema"
 #: Token → the files, each with the declaration of the schema if that is not the resource itself.

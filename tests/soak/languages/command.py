@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.policies.bundle import build
-from holdfast.rehearsal.output import say
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.cli.policy_pack import build
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.soak.pulumi_command import KUBERNETES_PLUGIN, PulumiCommand
 from tests.support.doc_pages import ROOT
 

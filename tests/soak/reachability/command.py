@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.components.admission.rules import TolerationRule
-from holdfast.rehearsal.output import say
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
-from holdfast.scheduling.labels import TRAINING_VALUE
-from holdfast.scheduling.taints import SPOT
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.kubernetes.admission.rules import TolerationRule
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import TRAINING as TRAINING_LABEL
+from pulumi_holdfast.ladder.labels import TRAINING_VALUE
+from pulumi_holdfast.ladder.taints import SPOT
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.output import say
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes
 from tests.support.clusters.admission import (

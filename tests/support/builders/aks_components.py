@@ -4,15 +4,15 @@ import base64
 import json
 from collections.abc import Callable
 
-from holdfast.components.cluster.aks.access import PublicAccess
-from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
-from holdfast.components.cluster.aks.control_plane import Maintenance, SystemNodesArgs, Upgrades
-from holdfast.components.network.azure import ExistingAzureNetwork
-from holdfast.components.pools.aks import AksPoolArgs
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.azure.control_plane.access import PublicAccess
+from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
+from pulumi_holdfast.azure.control_plane.control_plane import Maintenance, SystemNodesArgs, Upgrades
+from pulumi_holdfast.azure.network import ExistingAzureNetwork
+from pulumi_holdfast.azure.node_pools import AksPoolArgs
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
 from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"

@@ -1,10 +1,10 @@
 """AKS clusters and node pools as objects of the simulated cloud."""
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.azure.cluster import CLUSTER
-from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.clouds.azure.nodes import AGENT_POOL
-from holdfast.simulator.clouds.state import CloudObject
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.clouds.azure.cluster import CLUSTER
+from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
+from pulumi_holdfast.rehearsal.clouds.azure.nodes import AGENT_POOL
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 
 GROUP = "holdfast-test"
 NAME = "holdfast-test"

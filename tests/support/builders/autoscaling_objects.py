@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.cluster_autoscaler.scale_up import NodeInfo, Option, PodNeeds
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.clouds.gcp.nodes import CLUSTER, NODE_POOL
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import NodeInfo, Option, PodNeeds
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
 

@@ -8,24 +8,33 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from holdfast.components.checkpoints.s3 import (
+from pulumi_holdfast.aws.checkpoints import (
     CheckpointAccess,
     CheckpointAccessArgs,
     CheckpointBucket,
     CheckpointBucketArgs,
 )
-from holdfast.components.cluster.eks.access import GroupMembers, GroupMembersArgs, NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, AddonVersions, addon_versions
-from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
-from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
-from holdfast.components.cluster.eks.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from holdfast.components.iam.aws import Place
-from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
-from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
-from holdfast.components.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from pulumi_holdfast.aws.control_plane.access import (
+    GroupMembers,
+    GroupMembersArgs,
+    NodeAccess,
+    NodeAccessArgs,
+)
+from pulumi_holdfast.aws.control_plane.addon_versions import (
+    KUBERNETES_VERSIONS,
+    AddonVersions,
+    addon_versions,
+)
+from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
+from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
+from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from pulumi_holdfast.aws.identities import Place
+from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs
+from pulumi_holdfast.aws.node_classes import ClusterPlacement, EfaFabric, EfaFabricArgs
+from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
+from pulumi_holdfast.aws.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]

@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.components.cluster.eks.access import Caller
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.stack import compose
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.control_plane.access import Caller
+from pulumi_holdfast.aws.training_cluster import compose
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of
 from tests.support.fakes.aws_account import ROLES, answers
 from tests.support.fakes.other_stack import OtherStack

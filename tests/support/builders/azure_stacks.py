@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from holdfast.infra.azure.config.stack import AzurePlatform
-from holdfast.infra.azure.stack import compose
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.training_cluster import compose
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
-from holdfast.scheduling.labels import TRAINING
+from pulumi_holdfast.controller.reconciler.caches import Caches
+from pulumi_holdfast.controller.reconciler.observer import GangContention, Observer, PodHistories
+from pulumi_holdfast.ladder.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, jobset, rayjob, with_metadata
 
 

@@ -4,21 +4,21 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TypeAlias, TypeVar, cast
 
-from holdfast.infra import versions
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.config.validation import read_aws_platform
-from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-from holdfast.infra.azure.config.validation import read_azure_platform
-from holdfast.infra.clouds import cloud_of
-from holdfast.infra.config.existing import ExistingCluster
-from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.config.validation import read_gcp_platform
-from holdfast.infra.local.config.stack import LocalPlatform
-from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import JsonValue
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.validation import read_aws_platform
+from pulumi_holdfast.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.validation import read_azure_platform
+from pulumi_holdfast.clouds import cloud_of
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.config.existing import ExistingCluster
+from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.config.validation import read_gcp_platform
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.local.config.stack import LocalPlatform
 
 Document: TypeAlias = dict[str, JsonValue]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pulumi.automation.events import EngineEvent
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.pulumi import CommandOutcome, PolicyVerdict
-from holdfast.simulator.pulumi.checkpoint import Checkpoint
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, PolicyVerdict
+from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint
 
 _PROVIDER = "urn:pulumi:dev::holdfast::pulumi:providers:aws::default::00000000"
 

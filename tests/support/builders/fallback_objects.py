@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
-from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR
+from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.snapshot import Snapshot
+from pulumi_holdfast.controller.state_machine.observation import Observation
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE, RESERVED_FOR
 from tests.support.json_objects import obj, objects
 
 NAMESPACE = "vision"

@@ -1,7 +1,7 @@
 """A JobSet of one gang that follows a ladder, as admission changes it."""
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 
 _DISRUPTED: Json = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.reachability.shape import Shape
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.reachability.shape import Shape
 from tests.support.json_objects import obj, objects
 
 

@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.stack import compose
-from holdfast.infra.program import load_platform
+from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.training_cluster import compose
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import GCP_KEY, HOMES, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
 from tests.support.fakes.other_stack import OtherStack

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfast.components.cluster.gke.access import DnsEndpoint
-from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from holdfast.components.cluster.gke.control_plane import Maintenance, MaintenanceExclusion
-from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
-from holdfast.components.network.gcp import ExistingGcpNetwork
-from holdfast.components.pools.gke import GkePoolArgs
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.gcp.control_plane.access import DnsEndpoint
+from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.control_plane import Maintenance, MaintenanceExclusion
+from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
+from pulumi_holdfast.gcp.network import ExistingGcpNetwork
+from pulumi_holdfast.gcp.node_pools import GkePoolArgs
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
 from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 
 PROJECT = "ml"

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypedDict, TypeVar, Unpack
 
-from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.actions import Action
-from holdfast.fallback.state_machine.decision import Decision
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation, Reservation
-from holdfast.fallback.state_machine.state import (
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
+from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
+from pulumi_holdfast.controller.state_machine.actions import Action
+from pulumi_holdfast.controller.state_machine.decision import Decision
+from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Observation, Reservation
+from pulumi_holdfast.controller.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,

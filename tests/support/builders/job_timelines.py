@@ -6,9 +6,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from holdfast.rehearsal.timeline.traces import JobTrace
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import RESTART_ATTEMPT
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import RESTART_ATTEMPT
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 
 START: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

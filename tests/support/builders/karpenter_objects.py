@@ -3,9 +3,9 @@
 import json
 from typing import cast
 
-from holdfast.components.pools.karpenter import NodeClass
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.kubernetes.karpenter_pool import NodeClass
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.inputs import mapping, value
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from holdfast.infra.local.config.stack import LocalPlatform
-from holdfast.infra.local.stack import compose
-from holdfast.infra.program import load_platform
+from pulumi_holdfast.local.config.stack import LocalPlatform
+from pulumi_holdfast.local.training_cluster import compose
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Final
 
-from holdfast.components.iam.aws import Place
-from holdfast.components.karpenter.eks.controller_policies import ControllerScope
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.aws.identities import Place
+from pulumi_holdfast.aws.karpenter.controller_policies import ControllerScope
+from pulumi_holdfast.ladder.json import Json
 from tests.support.json_objects import obj
 
 _FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "karpenter-1.14-policies"

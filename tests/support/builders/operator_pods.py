@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.operator_runner.connect_proxy import Backend
-from holdfast.simulator.operator_runner.controllers import Container
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.operator_runner.connect_proxy import Backend
+from pulumi_holdfast.rehearsal.operator_runner.controllers import Container
 
 
 def container(**overrides: JsonValue) -> Json:

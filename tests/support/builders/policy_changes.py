@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import Program, Props, every, of, put, without
 
 KARPENTER = ("local", "aws-dev", "aws-prod", "azure-dev")

@@ -6,15 +6,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
-from holdfast.policies.faults import Asked
-from holdfast.policies.pack import RULES
-from holdfast.policies.pack import settings as settings_of
-from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rule import Finding, Level, Rule
-from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
-from holdfast.policies.server import evaluate
-from holdfast.scheduling.labels import POOL, TRAINING
+from pack import RULES
+from pack import settings as settings_of
+from pulumi_holdfast.ladder.labels import POOL, TRAINING
+from pulumi_holdfast.program.faults import Asked
+from pulumi_holdfast.program.patches import with_patches
+from pulumi_holdfast.program.resources import Stack, StackResource, Value
+from rule import Finding, Level, Rule
+from rules.verdicts import RULE as VERDICTS_RULE
+from server import evaluate
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.stack_resources import resource
 from tests.support.fakes.pulumi_engine import Recording

@@ -2,9 +2,9 @@
 
 from typing import cast
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
 from tests.support.builders.training_jobs import jobset, pod_template, replicated_job
 from tests.support.json_objects import obj

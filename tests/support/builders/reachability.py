@@ -5,11 +5,11 @@ from typing import TypedDict
 
 from typing_extensions import Unpack
 
-from holdfast.scheduling.labels import POOL
-from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts, TierFacts
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Toleration
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.ladder.reachability.facts import AddedToleration, Limits, PoolFacts, TierFacts
+from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
+from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.taints import GPU, SPOT, Toleration
 
 P4D = MachineCapacity(
     name="p4d.24xlarge",

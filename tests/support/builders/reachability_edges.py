@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import GPU_RESOURCE, CapacityType
+from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.tried_jobs import Containers, TriedJob, TriedTier
 from tests.support.strategies.reachability_jobs import RESERVED, TEAM, room
 

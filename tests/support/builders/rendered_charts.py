@@ -7,9 +7,9 @@ from typing import cast
 
 import yaml
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 
 
 def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Json]:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
-from holdfast.rehearsal.scenarios.placement import PodPlacement
-from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
-from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
-from holdfast.rehearsal.timeline.traces import Move, PodTrace
+from pulumi_holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
+from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement
+from pulumi_holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
+from pulumi_holdfast.rehearsal.scenarios.spot_restart import SpotRestart
+from pulumi_holdfast.rehearsal.timeline.traces import Move, PodTrace
 
 SPOT = PodPlacement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
 PLAIN = PodPlacement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)

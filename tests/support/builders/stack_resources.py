@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.program.pools.gke import NODE_POOL
+from pulumi_holdfast.program.resources import StackResource, Value
 
 Props = Mapping[str, Value]
 

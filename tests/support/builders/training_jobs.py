@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.components.admission.rules import karpenter_rules
-from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import FOLLOWS, GPU_RESOURCE, CapacityType
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import FOLLOWS, GPU_RESOURCE, CapacityType
+from pulumi_holdfast.ladder.pools import Pool
 from tests.support.json_objects import obj, objects
 
 NAMESPACE = "vision"

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from holdfast.components.admission.pod_admission import policy_annotations, policy_name
-from holdfast.components.admission.rules import TolerationRule, karpenter_rules
-from holdfast.components.pools.karpenter import KWOK, node_pool_spec
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.jobs.volumes import volume_zones
-from holdfast.policies.inputs.nodes.node_agents import DAEMON_SET
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE, CapacityType
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.reachability.checks import CheckResult, Failed
-from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
-from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
-from holdfast.scheduling.reachability.walk import Walk, check_tier, walk
-from holdfast.scheduling.taints import Taint, Toleration
+from pulumi_holdfast.kubernetes.admission.pod_admission import policy_annotations, policy_name
+from pulumi_holdfast.kubernetes.admission.rules import TolerationRule, karpenter_rules
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, node_pool_spec
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import GPU_RESOURCE, POOL, ZONE, CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.checks import CheckResult, Failed
+from pulumi_holdfast.ladder.reachability.facts import PoolFacts, TierFacts
+from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
+from pulumi_holdfast.ladder.reachability.walk import Walk, check_tier, walk
+from pulumi_holdfast.ladder.taints import Taint, Toleration
+from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
+from pulumi_holdfast.program.jobs.volumes import volume_zones
+from pulumi_holdfast.program.nodes.node_agents import DAEMON_SET
+from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.builders.training_jobs import expression, required_affinity
 from tests.support.json_objects import obj, objects

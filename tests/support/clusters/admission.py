@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
-from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
-from holdfast.fallback.api.objects import annotations_of
-from holdfast.scheduling import taints
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.taints import Taint
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.kubernetes.admission.pod_admission import binding_spec, policy_name, policy_spec
+from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
+from pulumi_holdfast.ladder import taints
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.taints import Taint
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import container, pod
 from tests.support.clusters.control_plane import running_control_plane
 from tests.support.json_objects import obj, objects

@@ -8,11 +8,11 @@ from typing import Final, cast
 
 import yaml
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.stacks.stack import api_server_profile
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import POOL, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.stacks.stack import api_server_profile
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admission import make_namespace, wait_until_enforced

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.pulumi.values import Properties, Value
+from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
+from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"

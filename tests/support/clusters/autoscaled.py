@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from holdfast.fallback.api.objects import name_of
-from holdfast.rehearsal.scenarios.aks import AksScaleSets
-from holdfast.rehearsal.scenarios.gke import Gke
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler import Autoscaler
-from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler
+from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets
+from pulumi_holdfast.rehearsal.scenarios.gke import Gke
+from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
 from tests.support.clusters.cloud_stack import CloudStack
 
 

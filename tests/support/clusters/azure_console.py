@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
-from holdfast.simulator.pulumi.values import Value
+from pulumi_holdfast.rehearsal.engine.values import Value
 from tests.support.clusters.provider_calls import Engine, Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"

@@ -12,15 +12,15 @@ import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import SYSTEM
-from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import SYSTEM
+from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
+from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Program, StackCommands
 

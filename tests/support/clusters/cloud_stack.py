@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.stacks.stack import StackSimulators
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 from tests.support.command_line import Program, StackCommands
 
 _PROJECT = "clouds"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.configurations import AWS_REGION
 from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 

@@ -9,14 +9,14 @@ from typing import cast
 import psutil
 import yaml
 
-from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
-from holdfast.fallback.api.objects import name_of
-from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.simulator.control_plane import ControlPlane
-from holdfast.simulator.control_plane.configuration import COMPONENTS
-from holdfast.simulator.control_plane.processes import processes_in
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.kubernetes.fallback_policy.definition import DEFINITION, definition_spec
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.control_plane import ControlPlane
+from pulumi_holdfast.rehearsal.control_plane.configuration import COMPONENTS
+from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.json_objects import obj, objects
 
 KIND = "CustomResourceDefinition"

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from holdfast.components.fallback_controller.access import (
+from pulumi_holdfast.controller.reconciler.settings import PLACEHOLDER_IMAGE
+from pulumi_holdfast.kubernetes.fallback_controller.access import (
     CLUSTER_RULES,
     JOB_RULES,
     JOBS_ROLE,
@@ -14,13 +15,12 @@ from holdfast.components.fallback_controller.access import (
     SUBJECT,
     role_ref,
 )
-from holdfast.components.fallback_controller.write_policy import NAME, binding_spec, policy_spec
-from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
-from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import NAME, binding_spec, policy_spec
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
+from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.clusters.admission import wait_until_enforced
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.components.iam.aws import service_trust
-from holdfast.simulator.pulumi.values import Properties, Value
+from pulumi_holdfast.aws.identities import service_trust
+from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider
 
 CLUSTER = "aws:eks/cluster:Cluster"

@@ -9,23 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from holdfast.components.admission.rules import karpenter_rules
-from holdfast.components.karpenter.kwok import (
-    MARKET,
-    MARKET_FILE,
-    fingerprint,
-    instance_types_file,
-    kwok_karpenter_values,
-)
-from holdfast.components.operators.job_operators import jobset_values, kuberay_values
-from holdfast.components.pools.karpenter import KWOK, node_pool_spec
-from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.infra import versions
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory, with_pod
+from pulumi_holdfast.controller.jobs.snapshot import JobKey, Snapshot
+from pulumi_holdfast.controller.state_machine.observation import Observation
+from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, node_pool_spec
+from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     ARCH,
     CAPACITY_TYPE,
     CONTROLLER_NAMESPACE,
@@ -42,12 +35,19 @@ from holdfast.scheduling.labels import (
     ZONE,
     CapacityType,
 )
-from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.pools import Pool, weights
-from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
+from pulumi_holdfast.ladder.pools import Pool, weights
+from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
+from pulumi_holdfast.local.karpenter import (
+    MARKET,
+    MARKET_FILE,
+    fingerprint,
+    instance_types_file,
+    kwok_karpenter_values,
+)
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller

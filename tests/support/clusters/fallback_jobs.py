@@ -7,14 +7,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final, cast
 
-from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.components.pools.karpenter import KWOK
-from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
-from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.scheduling.labels import LADDER, STATE
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
+from pulumi_holdfast.controller.api.objects import annotations_of, labels_of, name_of
+from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.labels import LADDER, STATE
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.reconciler import Replica

@@ -5,10 +5,10 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.json_objects import obj
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"

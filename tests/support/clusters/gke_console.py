@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.simulator.pulumi.values import Value
+from pulumi_holdfast.rehearsal.engine.values import Value
 from tests.support.clusters.provider_calls import Engine, Provider
 
 CLUSTER = "gcp:container/cluster:Cluster"

@@ -1,6 +1,6 @@
 """Runs the fallback controller with timeouts of seconds instead of minutes; unit tests hold the real values.
 
-`python -m tests.support.clusters.impatient_controller` takes the arguments of `python -m holdfast.fallback`.
+`python -m tests.support.clusters.impatient_controller` takes the arguments of `python -m pulumi_holdfast.controller`.
 """
 
 import sys
@@ -9,8 +9,8 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Final
 
-from holdfast.fallback.__main__ import main
-from holdfast.fallback.state_machine import capacity_wait, failover, outages, tier_visit
+from pulumi_holdfast.controller.__main__ import main
+from pulumi_holdfast.controller.state_machine import capacity_wait, failover, outages, tier_visit
 
 #: The timeouts that tests wait out, by module and name. Longer than what a busy machine needs for what they wait for.
 SHORT: Final[Mapping[ModuleType, Mapping[str, timedelta]]] = {

@@ -15,11 +15,11 @@ from typing import Final
 import pytest
 import yaml
 
-from holdfast.components.admission.job_admission import capacity_selections, job_manifests
-from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-from holdfast.components.fallback_controller.access import role_ref
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.kubernetes.admission.job_admission import capacity_selections, job_manifests
+from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
+from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
     FOLLOWS,
@@ -29,12 +29,12 @@ from holdfast.scheduling.labels import (
     TRAINING_VALUE,
     VOLUME_CLAIMS,
 )
-from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import PoolSummary
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import PoolSummary
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import (
     POOLS,
     RULES,

@@ -8,29 +8,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.scheduling.json import Json, JsonValue, mapping
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_provider import KubernetesProvider
-from holdfast.simulator.kubernetes_provider.apply import manager_for
-from holdfast.simulator.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
-from holdfast.simulator.kubernetes_provider.inputs import to_object
-from holdfast.simulator.kubernetes_provider.objects import Objects
-from holdfast.simulator.kubernetes_provider.operation import (
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.engine import CommandOutcome, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine.values import Properties, Value
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
+from pulumi_holdfast.rehearsal.kubernetes_provider import KubernetesProvider
+from pulumi_holdfast.rehearsal.kubernetes_provider.apply import manager_for
+from pulumi_holdfast.rehearsal.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
+from pulumi_holdfast.rehearsal.kubernetes_provider.inputs import to_object
+from pulumi_holdfast.rehearsal.kubernetes_provider.objects import Objects
+from pulumi_holdfast.rehearsal.kubernetes_provider.operation import (
     RELEASE,
     Naming,
     Operation,
     ProviderSettings,
     ResourceState,
 )
-from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import PendingOperation
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
-from holdfast.simulator.pulumi.values import Properties, Value
-from holdfast.simulator.pulumi.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_provider.releases import Releases
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.control_plane import CHECKOUT
 
 _DEPLOYMENT = """

@@ -13,15 +13,15 @@ from tempfile import NamedTemporaryFile
 import psutil
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
-from holdfast.simulator.clouds.reservations import EC2_RESERVATION
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorRunner
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.workspace import EngineFolder
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout, read_record
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 
@@ -42,9 +42,9 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PROBE_PORT"])), Hand
 
 RUNNER = """
 import asyncio, logging, pathlib, sys
-from holdfast.simulator.operator_runner.kubelet import Kubelet
-from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.rehearsal.operator_runner.kubelet import Kubelet
+from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
+from pulumi_holdfast.rehearsal.paths import Workspace
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 root, program = map(pathlib.Path, sys.argv[1:])
 asyncio.run(Kubelet(RunnerLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())

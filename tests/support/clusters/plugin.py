@@ -14,11 +14,11 @@ from typing import Final, cast
 
 import yaml
 
-from holdfast.components.fallback_controller.access import role_ref
-from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
-from holdfast.fallback.api.objects import annotations_of, name_of, uid_of
-from holdfast.plugin.bundle import build
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.cli.kubectl.bundle import build
+from pulumi_holdfast.controller.api.objects import annotations_of, name_of, uid_of
+from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, namespace_rules
+from pulumi_holdfast.ladder.json import Json
 from tests.support.background import repeating
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.operators import STACK

@@ -10,7 +10,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderStub
 
-from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
+from pulumi_holdfast.rehearsal.engine.values import Properties, Value, from_struct, to_struct
 
 
 class _Method(Protocol):

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from holdfast.components.pools.karpenter import KWOK
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.policies import resources
-from holdfast.policies.resources import cpu_millis, memory_mib
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
-from holdfast.scheduling.machines import Machine, machine_catalogue
-from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds
-from holdfast.scheduling.reachability.node_selection import alternatives
-from holdfast.scheduling.reachability.shape import Resources
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
+from pulumi_holdfast.ladder.machines import Machine, machine_catalogue
+from pulumi_holdfast.ladder.reachability.affinity import ABSENT, OTHERS, any_holds
+from pulumi_holdfast.ladder.reachability.node_selection import alternatives
+from pulumi_holdfast.ladder.reachability.shape import Resources
+from pulumi_holdfast.program import resources
+from pulumi_holdfast.program.resources import cpu_millis, memory_mib
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.support.builders.tried_jobs import ELSEWHERE, NODE_CLASS, TriedJob, TriedTier
 from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.error import URLError
 
-from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.components.operators.job_operators import jobset_values, kuberay_values
-from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.current_objects import pod_selectors
-from holdfast.infra import versions
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod
+from pulumi_holdfast.controller.jobs.snapshot import JobKey
+from pulumi_holdfast.controller.reconciler.current_objects import pod_selectors
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     CONTROLLER_NAMESPACE,
     LADDER,
@@ -36,11 +36,11 @@ from holdfast.scheduling.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from holdfast.simulator.control_plane import ControlPlane
-from holdfast.simulator.control_plane.processes import processes_in
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorRunner
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.rehearsal.control_plane import ControlPlane
+from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
+from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
@@ -53,7 +53,7 @@ class Replica:
     """A process of the controller; its log lines are JSON objects."""
 
     def __init__(
-        self, kubeconfig: Path, folder: Path, *arguments: str, module: str = "holdfast.fallback"
+        self, kubeconfig: Path, folder: Path, *arguments: str, module: str = "pulumi_holdfast.controller"
     ) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -135,7 +135,7 @@ class Replica:
 
 @contextmanager
 def replica(
-    kubeconfig: Path, folder: Path, *arguments: str, module: str = "holdfast.fallback"
+    kubeconfig: Path, folder: Path, *arguments: str, module: str = "pulumi_holdfast.controller"
 ) -> Generator[Replica]:
     """A replica with these arguments for the length of the block."""
     started = Replica(kubeconfig, folder, *arguments, module=module)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pulumi
 
-from holdfast.simulator.pulumi import Audience, CommandOutcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.process import EngineProcess
+from pulumi_holdfast.rehearsal.engine import Audience, CommandOutcome, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from tests.soak.crash.targets import CloudTarget
 from tests.support.clusters.control_plane import scratch_workspace
 

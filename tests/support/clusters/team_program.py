@@ -9,8 +9,8 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 
 
 def team(

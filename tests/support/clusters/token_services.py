@@ -22,7 +22,7 @@ from typing import Final, cast
 from urllib.parse import parse_qs
 from urllib.request import urlopen
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.json_objects import obj, objects
 
 # Of a signature by SHA-256, as PKCS #1 encodes its digest.

@@ -8,23 +8,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from holdfast.components.fallback_controller.access import COPY_RULES, SUBJECT, TRANSFER_RULES, role_ref
-from holdfast.components.fallback_controller.transfer_policy import (
+from pulumi_holdfast.controller.api.access import from_kubeconfig
+from pulumi_holdfast.controller.api.client import ApiError, Client, Unreachable
+from pulumi_holdfast.controller.api.connection import Connection
+from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.snapshot import JobKey
+from pulumi_holdfast.controller.reconciler.transfers import SomethingRemains, Transfers
+from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.kubernetes.fallback_controller.access import (
+    COPY_RULES,
+    SUBJECT,
+    TRANSFER_RULES,
+    role_ref,
+)
+from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,
     binding_spec,
     copies_policy_spec,
     home_policy_spec,
 )
-from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import ApiError, Client, Unreachable
-from holdfast.fallback.api.connection import Connection
-from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
-from holdfast.fallback.state_machine.observation import JobOutcome
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import (
     CONTROLLER_NAMESPACE,
     COPY_OF,
     PERMIT,
@@ -32,8 +37,8 @@ from holdfast.scheduling.labels import (
     RESERVATION_PRIORITY_CLASS,
     TRANSFER,
 )
-from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig
-from holdfast.simulator.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from tests.soak.fault_proxy import FaultProxy, running_proxy
 from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.components.cluster.aks import trusted_issuer as aks
-from holdfast.components.cluster.gke import trusted_issuer as gke
+from pulumi_holdfast.azure.control_plane import trusted_issuer as aks
+from pulumi_holdfast.gcp.control_plane import trusted_issuer as gke
 from tests.support.clusters.token_services import Keys, TokenServices, Trust
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import record
@@ -14,8 +14,8 @@ from tests.support.inputs import text
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.control_plane.configuration import KubeconfigCluster
+    from pulumi_holdfast.ladder.json import Json
+    from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster
 
 _PROJECT: Final = "ml-dev"
 _NUMBER: Final = "123456789012"

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from holdfast.fallback.api.client import ApiError, Kind, Unreachable
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.controller.api.client import ApiError, Kind, Unreachable
+from pulumi_holdfast.ladder.json import Json, JsonValue
 
 Object = dict[str, Any]
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from holdfast.infra.aws.preflight.checks import Account, Existing
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import machine_catalogue
+from pulumi_holdfast.aws.preflight.checks import Account, Existing
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import machine_catalogue
 from tests.support.fakes.pulumi_engine import asked_of
 
 ACCOUNT = "123456789012"

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 
-from holdfast.fallback.api.client import ApiError, Unreachable
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.controller.api.client import ApiError, Unreachable
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.fakes.api_server import FakeApi
 
 

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 
-from holdfast.infra import versions
-from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
-from holdfast.infra.gcp.preflight.quotas import Granted
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.machines import machine_catalogue
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.gcp.config.cluster import Channel
+from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges
+from pulumi_holdfast.gcp.preflight.quotas import Granted
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.machines import machine_catalogue
 from tests.support.builders.configurations import kubernetes_minor
 from tests.support.fakes.pulumi_engine import asked_of
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qs
 
-from holdfast.infra.bootstrap.command import CommandResult
+from pulumi_holdfast.cli.bootstrap.command import CommandResult
 
 _LONGEST_BODY = 65_536
 

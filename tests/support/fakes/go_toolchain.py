@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.rehearsal.paths import Workspace
 
 PROJECT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.json_objects import obj, objects
 

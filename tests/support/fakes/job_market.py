@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.state_machine.observation import Cause
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.reachability.walk import Outcome as WalkOutcome
+from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
+from pulumi_holdfast.controller.state_machine.observation import Cause
+from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS
 from tests.support.fakes.job_world import JobWorld
 

@@ -6,9 +6,9 @@ The truth is kept beside what the ladder sees of it, so that a test can say when
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.actions import (
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
+from pulumi_holdfast.controller.state_machine.actions import (
     Action,
     CreatePlaceholders,
     DeleteChildren,
@@ -22,9 +22,9 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import (
+from pulumi_holdfast.controller.state_machine.decision import Decision, decide
+from pulumi_holdfast.controller.state_machine.events import EventReason
+from pulumi_holdfast.controller.state_machine.observation import (
     NO_JUMP,
     Cause,
     CopyStatus,
@@ -37,10 +37,10 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
-from holdfast.fallback.state_machine.state_annotation import read_record, write_marker, write_state
-from holdfast.scheduling.labels import CapacityType
+from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
+from pulumi_holdfast.controller.state_machine.state import JobState, Phase, UnreadableState
+from pulumi_holdfast.controller.state_machine.state_annotation import read_record, write_marker, write_state
+from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder
 from tests.support.spending_invariants import spending_faults

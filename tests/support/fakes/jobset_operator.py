@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.controller.api.client import JOB, JOBSET, NODE, POD
+from pulumi_holdfast.ladder.labels import POOL
 from tests.support.fakes.api_server import FakeApi, Object
 
 NAMESPACE = "vision"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.fallback.api.client import ApiError
-from holdfast.plugin.connection import Answer
-from holdfast.scheduling.json import Json, JsonValue, mapping
+from pulumi_holdfast.cli.kubectl.connection import Answer
+from pulumi_holdfast.controller.api.client import ApiError
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 
 
 @dataclass(kw_only=True)

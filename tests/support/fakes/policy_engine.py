@@ -10,10 +10,10 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from holdfast.policies.pack import policies
-from holdfast.policies.resources import StackResource
-from holdfast.policies.server import PackServicer
-from holdfast.scheduling.json import UNKNOWN, Json
+from pack import policies
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.program.resources import StackResource
+from server import PackServicer
 
 #: The pack does not use the context of a call.
 NO_CONTEXT = cast("grpc.ServicerContext", None)

@@ -20,7 +20,7 @@ from pulumi.runtime import rpc, settings
 from pulumi.runtime.proto import alias_pb2, resource_pb2, source_pb2
 from pulumi.runtime.sync_await import _sync_await as _sync_await_of_sdk  # pyright: ignore[reportPrivateUsage] - public nowhere
 
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.fakes.cloud_outputs import azure_inputs_shown, azure_outputs, eks_outputs, gke_outputs
 from tests.support.fakes.other_stack import OtherStack
 

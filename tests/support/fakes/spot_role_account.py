@@ -1,7 +1,7 @@
 """Changes a simulated AWS account: its role for EC2 Spot, and the caller's permissions."""
 
-from holdfast.simulator.clouds.aws.iam import ATTACHMENT, READ_ONLY
-from holdfast.simulator.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.clouds.aws.iam import ATTACHMENT, READ_ONLY
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 
 ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"

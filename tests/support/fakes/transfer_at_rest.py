@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from holdfast.fallback.state_machine.transfer import (
+from pulumi_holdfast.controller.state_machine.transfer import (
     Permit,
     SetPermit,
     TransferRecord,

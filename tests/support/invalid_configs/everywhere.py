@@ -1,7 +1,7 @@
 """Mistakes that are the same in the documents of every cloud."""
 
-from holdfast.infra import versions
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.mistakes import Mistake, missing, wrong
 

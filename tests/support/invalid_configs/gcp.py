@@ -1,7 +1,7 @@
 """Invalid documents of GCP stacks, each with one mistake and the problem that it causes."""
 
-from holdfast.infra import versions
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
 from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong

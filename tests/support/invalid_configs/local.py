@@ -1,6 +1,6 @@
 """Invalid documents of local stacks, each with one mistake and the problem that it causes."""
 
-from holdfast.infra import versions
+from pulumi_holdfast.config import versions
 from tests.support.builders.configurations import entry, kubernetes_minor, list_of
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
 from tests.support.invalid_configs.mistakes import ENDED, Mistake, missing, reserved, wrong
@@ -24,7 +24,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a pool without nodes": wrong(".pools[1].maxNodes", 0, "for example, `maxNodes: 8`."),
     "no instance type": wrong(".pools[1].instanceTypes", [], "for example, `instanceTypes: ["),
     "an instance type with a typo": wrong(".pools[1].instanceTypes[0]", ["c7i.4xlrage"], 'Write "c7i.4xlarge".'),
-    "an instance type of another cloud": wrong(".pools[1].instanceTypes[0]", ["Standard_ND96asr_v4"], "describe it in scheduling/machines/local.json"),
+    "an instance type of another cloud": wrong(".pools[1].instanceTypes[0]", ["Standard_ND96asr_v4"], "describe it in components/pulumi_holdfast/ladder/machines/local.json"),
     "an instance type twice": wrong(".pools[1].instanceTypes[1]", ["c7i.4xlarge", "c7i.4xlarge"], "Remove one"),
     "machines with and without GPUs": wrong(".pools[1].instanceTypes", ["c7i.4xlarge", "g6.12xlarge"], "two pools"),
     "an invalid name": wrong(".pools[2].name", "A100_Spot", 'Write "a100-spot".'),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import Document
 
 Change: TypeAlias = Callable[[Document], object]

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from holdfast.components.admission.rules import DO_NOT_DISRUPT
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.kubernetes.admission.rules import DO_NOT_DISRUPT
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import (
     ARCH,
     CAPACITY_TYPE,
     EFA_RESOURCE,
@@ -20,12 +20,12 @@ from holdfast.scheduling.labels import (
     ZONE,
     CapacityType,
 )
-from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE
-from holdfast.scheduling.taints import GPU, SPOT, Taint
+from pulumi_holdfast.ladder.ladder import UNLIMITED, Ladder, Tier
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import Pool, PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE
+from pulumi_holdfast.ladder.taints import GPU, SPOT, Taint
 from tests.support.builders.training_jobs import (
     container,
     expression,

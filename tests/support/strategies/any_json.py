@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.ladder.json import JsonValue
 
 
 def any_json(*keys: str) -> st.SearchStrategy[JsonValue]:

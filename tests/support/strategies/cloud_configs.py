@@ -6,12 +6,12 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from holdfast.infra.azure.config.cluster import Login
-from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.scheduling.json import JsonValue
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.machines import attachable_to, is_sold_in, machine_catalogue, zones_of
-from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
+from pulumi_holdfast.azure.config.cluster import Login
+from pulumi_holdfast.gcp.config.cluster import Channel
+from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.machines import attachable_to, is_sold_in, machine_catalogue, zones_of
+from pulumi_holdfast.ladder.quantities import format_cpu, format_duration, format_memory
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
     EXISTING_AZURE_NETWORK,

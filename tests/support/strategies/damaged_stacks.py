@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import STACKS, recorded
 
 WORDS: tuple[str, ...] = (

@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, POOL
-from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from holdfast.scheduling.reachability.shape import (
+from pulumi_holdfast.ladder.labels import ARCH, GPU_RESOURCE, POOL
+from pulumi_holdfast.ladder.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
+from pulumi_holdfast.ladder.reachability.shape import (
     EPHEMERAL_STORAGE,
     MOST_GPUS,
     WIDEST_GANG,
@@ -12,7 +12,7 @@ from holdfast.scheduling.reachability.shape import (
     Resources,
     Shape,
 )
-from holdfast.scheduling.taints import Toleration
+from pulumi_holdfast.ladder.taints import Toleration
 
 TOLERATIONS = (
     Toleration(),

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 
 _Path: TypeAlias = tuple[str | int, ...]
 

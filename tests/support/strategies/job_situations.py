@@ -6,9 +6,15 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.fallback.policy.policy import DeclaredFacts, MachineResources, NoPolicy, Policy, PolicyTier
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.observation import (
+from pulumi_holdfast.controller.policy.policy import (
+    DeclaredFacts,
+    MachineResources,
+    NoPolicy,
+    Policy,
+    PolicyTier,
+)
+from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
+from pulumi_holdfast.controller.state_machine.observation import (
     Cause,
     ContendingGang,
     CopyStatus,
@@ -21,7 +27,7 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.state import (
+from pulumi_holdfast.controller.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -33,8 +39,8 @@ from holdfast.fallback.state_machine.state import (
     TimedFailure,
     UnreadableState,
 )
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import Failures
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import Failures
 from tests.support.builders.job_states import T0, UID
 
 POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere", "west/a-spot")

@@ -5,8 +5,8 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, HOSTNAME, JOBSET_NAME, REPLICATED_JOB, ZONE
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import EXCLUSIVE_TOPOLOGY, HOSTNAME, JOBSET_NAME, REPLICATED_JOB, ZONE
 from tests.support.builders.training_jobs import pod_template
 from tests.support.json_objects import obj, objects
 

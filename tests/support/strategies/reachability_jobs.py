@@ -5,14 +5,18 @@ from dataclasses import replace
 from random import Random
 from typing import Final, TypeVar
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.reachability.affinity import Requirement, Term
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
+from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
+from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
+from pulumi_holdfast.ladder.reachability.machine_capacity import (
+    MachineCapacity,
+    Provisioner,
+    machine_capacity,
+)
+from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.tried_jobs import TriedJob, TriedTier, rules_of, takes
 
 Choice = TypeVar("Choice")

@@ -5,13 +5,13 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ZONE, CapacityType
-from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.reachability.affinity import Requirement, Term
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
-from holdfast.scheduling.taints import SPOT, Taint, Toleration
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ZONE, CapacityType
+from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
+from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
+from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
+from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
+from pulumi_holdfast.ladder.taints import SPOT, Taint, Toleration
 from tests.support.builders.tried_jobs import CONTAINERS, TriedJob, TriedTier, VolumeTerms
 from tests.support.strategies.reachability_jobs import (
     CPU_MACHINES,

@@ -10,12 +10,12 @@ from typing import Final, cast
 import yaml
 from hypothesis import strategies as st
 
-from holdfast.components.fallback_policy.schema import policy_schema
-from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.kubernetes.fallback_policy.schema import policy_schema
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from tests.support.json_objects import obj
 from tests.support.strategies.extreme_objects import INTEGERS, TEXTS, TIMES
 
-_CHARTS: Final = Path(__file__).parents[3] / "components/charts"
+_CHARTS: Final = Path(__file__).parents[3] / "components/pulumi_holdfast/kubernetes/charts"
 _FILES: Final = {
     "JobSet": "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
     "RayJob": "kuberay-crds/files/ray.io_rayjobs.yaml",

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
-from holdfast.analysis.simulation.job import JobPlan
-from holdfast.analysis.simulation.run import Simulation, Steps, simulate
-from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.windows import CapacityWindow
+from pulumi_holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
+from pulumi_holdfast.analysis.simulation.job import JobPlan
+from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.windows import CapacityWindow
 
 WEEK = 168.0
 prices = st.floats(min_value=0.01, max_value=3)

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.analysis.simulation.job import JobPlan
-from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.observation import JobOutcome
+from pulumi_holdfast.analysis.simulation.job import JobPlan
+from pulumi_holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.controller.state_machine.observation import JobOutcome
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(

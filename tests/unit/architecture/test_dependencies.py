@@ -38,14 +38,14 @@ SURROUNDINGS = frozenset(
 # The modules of each cloud's program that call it: every call reads.
 QUESTIONS = frozenset(
     {
-        "infra/aws/preflight/existing.py",
-        "infra/aws/preflight/existing_cluster.py",
-        "infra/aws/preflight/queries.py",
-        "infra/aws/preflight/reservations.py",
-        "infra/gcp/preflight/existing_cluster.py",
-        "infra/gcp/preflight/queries.py",
-        "infra/azure/preflight/existing_cluster.py",
-        "infra/azure/preflight/queries.py",
+        "components/pulumi_holdfast/aws/preflight/existing.py",
+        "components/pulumi_holdfast/aws/preflight/existing_cluster.py",
+        "components/pulumi_holdfast/aws/preflight/queries.py",
+        "components/pulumi_holdfast/aws/preflight/reservations.py",
+        "components/pulumi_holdfast/gcp/preflight/existing_cluster.py",
+        "components/pulumi_holdfast/gcp/preflight/queries.py",
+        "components/pulumi_holdfast/azure/preflight/existing_cluster.py",
+        "components/pulumi_holdfast/azure/preflight/queries.py",
     }
 )
 
@@ -53,7 +53,7 @@ CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})
 
 
 def root_of(name: str) -> str:
-    """`holdfast.components.pools.karpenter` → `components`, `pulumi_aws.ec2` → `pulumi_aws`."""
+    """`pulumi_holdfast.kubernetes.karpenter_pool` → `components`, `pulumi_aws.ec2` → `pulumi_aws`."""
     return name.removeprefix("holdfast.").partition(".")[0]
 
 
@@ -88,7 +88,7 @@ def test_a_component_sees_its_arguments_and_not_its_surroundings() -> None:
         "it reaches outside; pass the value in as an argument"
     )
     readers = [module.path for module in modules(*packages) if "pulumi.Config" in module.text]
-    assert not readers, "only infra/config reads configuration"
+    assert not readers, "only components/pulumi_holdfast/config reads configuration"
 
 
 def test_rules_and_facts_need_no_cloud_sdk() -> None:

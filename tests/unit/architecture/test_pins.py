@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.tools.catalog import tool_named
+from pulumi_holdfast.rehearsal.tools.catalog import tool_named
 
 PROJECT = Path(__file__).parents[3]
 
@@ -20,7 +20,12 @@ def test_pull_requests_are_previewed_by_the_engine_that_rehearsals_run(file: str
 
 
 @pytest.mark.parametrize(
-    "derived", ["infra/requirements.txt", "fallback/requirements.lock", "policies/requirements.txt"]
+    "derived",
+    [
+        "infra/requirements.txt",
+        "components/pulumi_holdfast/controller/requirements.lock",
+        "policies/requirements.txt",
+    ],
 )
 def test_derived_lock_pins_the_versions_of_the_project_lock(derived: str) -> None:
     whole, part = (

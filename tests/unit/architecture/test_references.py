@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from holdfast.infra import versions
-from holdfast.policies.resources import StackResource
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.program.resources import StackResource
 from tests.support.builders.official_karpenter import official
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT

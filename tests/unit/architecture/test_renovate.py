@@ -65,7 +65,10 @@ def constants(path: str) -> dict[str, str]:
 
 
 def test_every_version_of_the_platform_is_updated_or_says_why_not() -> None:
-    pins, updated = constants("infra/versions.py"), matched()["infra/versions.py"]
+    pins, updated = (
+        constants("components/pulumi_holdfast/config/versions.py"),
+        matched()["components/pulumi_holdfast/config/versions.py"],
+    )
     missed = {
         name for name, value in pins.items() if value.removeprefix("v").partition("@")[0] not in updated
     }
@@ -74,7 +77,7 @@ def test_every_version_of_the_platform_is_updated_or_says_why_not() -> None:
 
 
 def test_the_source_of_the_machine_table_is_updated() -> None:
-    path = "simulator/tools/machine_table/aws.py"
+    path = "components/pulumi_holdfast/rehearsal/tools/machine_table/aws.py"
     assert matched()[path] == {constants(path)["MOTO"]}, "an old table rejects new instance types"
 
 

@@ -35,10 +35,10 @@ def test_every_folder_of_cluster_tests_is_in_one_shard() -> None:
     ("path", "shards"),
     [
         ("docs/operations.md", set[str]()),
-        ("tests/unit/fallback/jobs/test_jobset.py", set[str]()),
+        ("tests/unit/controller/jobs/test_jobset.py", set[str]()),
         ("tests/cluster/gke/test_preemption.py", {"clouds"}),
-        ("fallback/jobs/jobset.py", {"fallback", "platform"}),
-        ("simulator/control_plane/control_plane.py", set(chosen("--all"))),
+        ("components/pulumi_holdfast/controller/jobs/jobset.py", {"fallback", "platform"}),
+        ("components/pulumi_holdfast/rehearsal/control_plane/control_plane.py", set(chosen("--all"))),
     ],
 )
 def test_a_change_needs_the_shards_that_run_its_code(path: str, shards: set[str]) -> None:

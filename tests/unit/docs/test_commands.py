@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-
 from holdfast import __main__ as command_line
-from holdfast.plugin import __main__ as plugin
+
+from pulumi_holdfast.cli.kubectl import __main__ as plugin
 from tests.support.doc_pages import ROOT, DocPage
 
 PAGES: Final = (
@@ -16,7 +16,7 @@ PAGES: Final = (
     "CONTRIBUTING.md",
     *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
 )
-TEMPLATE: Final = "infra/template/sources/README.md.tpl"
+TEMPLATE: Final = "components/pulumi_holdfast/cli/template/sources/README.md.tpl"
 #: What stands in a command for a value of the reader, and what may: a stack, an address, a number.
 EXAMPLE: Final = {"{stack}": "aws-dev", "{cloud}": "aws", "{wheel}": "holdfast.whl"}
 _BLOCK: Final = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)

@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from holdfast.fallback.policy.policy import Policy
-from holdfast.infra.config.base import Section
-from holdfast.infra.config.clusters import AcceptedClusterSection, OtherClusterSection
-from holdfast.infra.config.ladder import ControllerSection, FallbackSection, MonitoringSection
-from holdfast.infra.config.namespace import NamespaceSection, QuotaSection
-from holdfast.infra.config.shape import ShapeSection
-from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
-from holdfast.scheduling.quotas import BESIDE
-from holdfast.scheduling.reachability.shape import (
+from pulumi_holdfast.config.base import Section
+from pulumi_holdfast.config.clusters import AcceptedClusterSection, OtherClusterSection
+from pulumi_holdfast.config.ladder import ControllerSection, FallbackSection, MonitoringSection
+from pulumi_holdfast.config.namespace import NamespaceSection, QuotaSection
+from pulumi_holdfast.config.shape import ShapeSection
+from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.ladder.quantities import format_cpu, format_duration, format_memory
+from pulumi_holdfast.ladder.quotas import BESIDE
+from pulumi_holdfast.ladder.reachability.shape import (
     LEAST,
     MAX_PODS_PER_NODE,
     MOST_GPUS,
@@ -51,7 +51,7 @@ def test_the_tables_list_exactly_the_fields(heading: str, section: type[Section]
 
 def test_no_stack_page_or_fix_proposes_the_time_in_which_karpenter_gives_a_machine_up() -> None:
     files = [*ROOT.glob("stacks/*.yaml"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.yaml")]
-    files += [*ROOT.glob("scheduling/*.py"), *ROOT.glob("policies/rules/*.py")]
+    files += [*ROOT.glob("components/pulumi_holdfast/ladder/*.py"), *ROOT.glob("policies/rules/*.py")]
     proposed = re.compile(r"procurementTimeout\W+(?:such as )?15m\b")
     found = [str(file) for file in files if proposed.search(file.read_text("utf-8"))]
     assert not found, "after 15 minutes Karpenter replaces the machine: a job would leave for one broken one"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.__main__ import main
+from pulumi_holdfast.cli.__main__ import main
 from tests.support.doc_pages import DocPage
 
 PAGE = DocPage.read("docs/economics.md")

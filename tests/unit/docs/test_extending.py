@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from holdfast.infra import versions
-from holdfast.infra.clouds import CLOUDS
+from pulumi_holdfast.clouds import CLOUDS
+from pulumi_holdfast.config import versions
 from tests.support.doc_pages import ROOT, DocPage
 
 PAGE: Final = DocPage.read("docs/extending.md")
@@ -18,20 +18,20 @@ SECTIONS: Final = ("## A Kubernetes version", "## An operator", "## A cloud")
 
 #: Files with a fact about one version, which stays true in a release that installs another one.
 FACTS: Final = {
-    "components/admission/pod_admission.py": "the first version with MutatingAdmissionPolicy v1",
-    "components/admission/rules.py": "the first version with MutatingAdmissionPolicy v1",
-    "fallback/jobs/child_jobs.py": "the version of a measurement",
+    "components/pulumi_holdfast/kubernetes/admission/pod_admission.py": "the first version with MutatingAdmissionPolicy v1",
+    "components/pulumi_holdfast/kubernetes/admission/rules.py": "the first version with MutatingAdmissionPolicy v1",
+    "components/pulumi_holdfast/controller/jobs/child_jobs.py": "the version of a measurement",
 }
 
 
 #: What names KubeRay or Google Cloud and does not change with an operator or a cloud.
 OPERATOR_FACTS: Final = {
-    "components/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
-    "policies/inputs/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
-    "policies/inputs/namespaces/obstacles.py": "operators of other teams that may stand on spot",
+    "components/pulumi_holdfast/kubernetes/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
+    "components/pulumi_holdfast/program/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
+    "components/pulumi_holdfast/program/namespaces/obstacles.py": "operators of other teams that may stand on spot",
 }
 CLOUD_FACTS: Final = {
-    "simulator/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
+    "components/pulumi_holdfast/rehearsal/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
 }
 
 GCP: Final = "gcp|gke|gcs"
@@ -45,7 +45,7 @@ def listed(section: str) -> list[str]:
 
 def sources(*patterns: str) -> list[str]:
     """The files of the repository that a change of the product touches: no tests, pages or generated charts."""
-    excluded = (":!tests", ":!docs", ":!components/charts")
+    excluded = (":!tests", ":!docs", ":!components/pulumi_holdfast/kubernetes/charts")
     command = ("git", "ls-files", "--", *patterns, *excluded)
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [path for path in found.stdout.split() if (ROOT / path).exists()]
@@ -104,11 +104,13 @@ def test_only_the_listed_files_name_the_kubernetes_version() -> None:
         (pinned, ("*.json", "*.toml", "*.lock", "*/requirements.txt")),
     ):
         # Tests of components and simulators choose versions as examples: any supported one does.
-        excluded = (":!tests", ":!docs/adr", ":!components/charts")
+        excluded = (":!tests", ":!docs/adr", ":!components/pulumi_holdfast/kubernetes/charts")
         command = ("git", "grep", "-lE", pattern, "--", *sources, *excluded)
         found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         names = [path for path in found.stdout.split() if not is_below(path, known)]
-        assert not names, f"read the version from infra/versions.py instead of writing it in {names}"
+        assert not names, (
+            f"read the version from components/pulumi_holdfast/config/versions.py instead of writing it in {names}"
+        )
 
 
 def test_every_listed_file_names_the_kubernetes_version() -> None:
@@ -141,13 +143,18 @@ def test_tests_of_configuration_and_stacks_read_the_version() -> None:
 
 
 def test_every_cloud_has_the_files_of_the_list() -> None:
-    own = [path for path in listed("## A cloud") if path.startswith("infra/gcp/")]
+    own = [path for path in listed("## A cloud") if path.startswith("components/pulumi_holdfast/gcp/")]
     assert len(own) >= 12, "the table lists the files of a cloud"
     for cloud in CLOUDS.keys() - {"local"}:
         for path in own:
             name = path.replace("/gcp/", f"/{cloud}/")
             # The rules of AWS fit into one module, and its quotas into its checks.
-            if not name.startswith(("infra/aws/config/pool_validation", "infra/aws/preflight/quotas")):
+            if not name.startswith(
+                (
+                    "components/pulumi_holdfast/aws/config/pool_validation",
+                    "components/pulumi_holdfast/aws/preflight/quotas",
+                )
+            ):
                 assert (ROOT / name).is_file(), f"{name} has the same name in every cloud"
 
 
@@ -163,7 +170,9 @@ def test_only_the_listed_files_name_an_operator() -> None:
 
 def test_only_the_listed_files_name_a_cloud() -> None:
     known = listed("## A cloud")
-    packages = {f"infra/gcp{folder}/__init__.py" for folder in ("", "/config", "/preflight")}
+    packages = {
+        f"components/pulumi_holdfast/gcp{folder}/__init__.py" for folder in ("", "/config", "/preflight")
+    }
     own = {path for path in sources() if re.search(rf"(?:^|[/._-])(?:{GCP})[/._-]", f"{path}/")} - packages
     named = (own | modules_naming(GCP)) - packages - CLOUD_FACTS.keys()
     missing = sorted(path for path in named if not is_below(path, known))

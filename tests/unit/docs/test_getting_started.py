@@ -12,28 +12,28 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from holdfast.components.cluster.aks.access import KUBELOGIN
-from holdfast.components.cluster.aks.control_plane import SYSTEM_TAINT
-from holdfast.components.cluster.gke.access import AUTH_PLUGIN
-from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, account_id
-from holdfast.components.iam import azure
-from holdfast.components.network.aws import ISOLATED_SERVICES
-from holdfast.components.operators.charted_operator import UPSTREAM
-from holdfast.components.pools.gke import grace_of_user_pods
-from holdfast.components.training_namespace import service_account_of
-from holdfast.infra import versions
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.preflight.checks import quota_demands
-from holdfast.infra.azure.config.cluster import Login, Scaling
-from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.preflight.queries import zones_of_cluster
-from holdfast.infra.naming import aks_cluster_name, gke_cluster_name, gke_environment
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.labels import GKE_SPOT, CapacityType
-from holdfast.scheduling.machines import Machine, boot_disk_of, family_of
-from holdfast.scheduling.pools import Pool
+from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.network import ISOLATED_SERVICES
+from pulumi_holdfast.aws.preflight.checks import quota_demands
+from pulumi_holdfast.azure import identities as azure
+from pulumi_holdfast.azure.config.cluster import Login, Scaling
+from pulumi_holdfast.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
+from pulumi_holdfast.azure.control_plane.control_plane import SYSTEM_TAINT
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.config.naming import aks_cluster_name, gke_cluster_name, gke_environment
+from pulumi_holdfast.gcp.config.pool import Upgrades
+from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
+from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs, account_id
+from pulumi_holdfast.gcp.node_pools import grace_of_user_pods
+from pulumi_holdfast.gcp.preflight.queries import zones_of_cluster
+from pulumi_holdfast.kubernetes.operators.charted_operator import UPSTREAM
+from pulumi_holdfast.kubernetes.training_namespace import service_account_of
+from pulumi_holdfast.ladder.labels import GKE_SPOT, CapacityType
+from pulumi_holdfast.ladder.machines import Machine, boot_disk_of, family_of
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import new_cluster
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.iam_linter import lint

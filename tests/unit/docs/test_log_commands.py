@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.background import Silent, served
 from tests.support.doc_pages import DocPage
 from tests.support.training_program import TRAINING, Run

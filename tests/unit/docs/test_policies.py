@@ -4,9 +4,9 @@ import json
 import re
 from typing import cast
 
-from holdfast.policies.pack import RULES
-from holdfast.policies.remediation import remediations
-from holdfast.scheduling.json import Json
+from pack import RULES
+from pulumi_holdfast.ladder.json import Json
+from remediation import remediations
 from tests.support.doc_pages import ROOT, DocPage
 
 PAGE = DocPage.read("docs/policies.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.fakes.iam_linter import lint
 from tests.support.json_objects import obj, objects

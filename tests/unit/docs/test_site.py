@@ -44,7 +44,12 @@ FIX = re.compile(
 
 
 def test_a_message_of_a_rehearsal_says_what_to_do_or_the_troubleshooting_page_does() -> None:
-    folders = ("rehearsal", "simulator/stacks", "simulator/control_plane", "simulator/operator_runner")
+    folders = (
+        "rehearsal",
+        "components/pulumi_holdfast/rehearsal/stacks",
+        "components/pulumi_holdfast/rehearsal/control_plane",
+        "components/pulumi_holdfast/rehearsal/operator_runner",
+    )
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
     messages = [each for file in files for each in raised(ast.parse(file.read_text("utf-8")))]
     assert len(messages) > 30, "the messages are read"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.components.training_namespace import SERVICE_ACCOUNT, service_account_of
-from holdfast.rehearsal.scenarios.aks import NOTICE_SECONDS
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import CHECKPOINTS
+from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT, service_account_of
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CHECKPOINTS
+from pulumi_holdfast.rehearsal.scenarios.aks import NOTICE_SECONDS
 from tests.support.json_objects import obj, objects
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.quantities import parse_cpu, parse_memory
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources
+from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.quantities import parse_cpu, parse_memory
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner, machine_capacity
+from pulumi_holdfast.ladder.reachability.shape import Resources
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.json_objects import obj, objects
 from tests.support.training_program import TRAINING
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.infra.bootstrap import command
-from holdfast.infra.bootstrap.command import CommandResult, bootstrap, plan_of, run_command
-from holdfast.infra.bootstrap.steps import OUTPUT, BootstrapPlan, Words, aws_plan, azure_plan, gcp_plan
-from holdfast.scheduling.errors import ConfigError
+from pulumi_holdfast.cli.bootstrap import command
+from pulumi_holdfast.cli.bootstrap.command import CommandResult, bootstrap, plan_of, run_command
+from pulumi_holdfast.cli.bootstrap.steps import OUTPUT, BootstrapPlan, Words, aws_plan, azure_plan, gcp_plan
+from pulumi_holdfast.ladder.errors import ConfigError
 from tests.support.aws_commands import option_problems
 from tests.support.doc_pages import DocPage
 

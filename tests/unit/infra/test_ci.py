@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.infra.bootstrap.command import CommandResult
-from holdfast.infra.ci.comment import MOST_CHARACTERS, Plan, drift_issue, marker, preview_comment
-from holdfast.infra.ci.github import Repository
-from holdfast.scheduling.errors import ConfigError
+from pulumi_holdfast.cli.bootstrap.command import CommandResult
+from pulumi_holdfast.cli.ci.comment import MOST_CHARACTERS, Plan, drift_issue, marker, preview_comment
+from pulumi_holdfast.cli.ci.github import Repository
+from pulumi_holdfast.ladder.errors import ConfigError
 from tests.support.fakes.github import FakeGitHub
 
 PROJECT = Path(__file__).parents[3]

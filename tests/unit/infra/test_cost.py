@@ -10,17 +10,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.infra.bootstrap.command import CommandResult
-from holdfast.infra.clouds import cloud_of, pool_summaries
-from holdfast.infra.cost.command import cost_of, region_of
-from holdfast.infra.cost.estimate import budget_problems, stack_cost
-from holdfast.infra.cost.report import cost_change, cost_report, summary
-from holdfast.infra.cost.spot_prices import read_spot_prices
-from holdfast.infra.cost.spot_queries import ask_spot_prices, prices_to_declare
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.prices import CostRange, exactly, price_facts
+from pulumi_holdfast.cli.bootstrap.command import CommandResult
+from pulumi_holdfast.cli.cost.command import cost_of, region_of
+from pulumi_holdfast.cli.cost.spot_prices import read_spot_prices
+from pulumi_holdfast.cli.cost.spot_queries import ask_spot_prices, prices_to_declare
+from pulumi_holdfast.clouds import cloud_of, pool_summaries
+from pulumi_holdfast.config.cost.estimate import budget_problems, stack_cost
+from pulumi_holdfast.config.cost.report import cost_change, cost_report, summary
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.prices import CostRange, exactly, price_facts
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.aws_commands import option_problems
 from tests.support.builders.configurations import (
     AWS_REGION,
@@ -38,7 +38,7 @@ from tests.support.builders.configurations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.infra.clouds import Platform
+    from pulumi_holdfast.clouds import Platform
     from tests.support.builders.configurations import Document
 
 STACKS = sorted(Path("stacks").glob("Pulumi.*.yaml"))

@@ -8,13 +8,13 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.__main__ import main
-from holdfast.infra.determined.conversion import as_yaml, convert
-from holdfast.infra.determined.parser import MasterFile, read_master_file
-from holdfast.infra.naming import as_dns_label
-from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.machines import is_sold_in, machine_catalogue
+from pulumi_holdfast.cli.__main__ import main
+from pulumi_holdfast.cli.determined.conversion import as_yaml, convert
+from pulumi_holdfast.cli.determined.parser import MasterFile, read_master_file
+from pulumi_holdfast.config.naming import as_dns_label
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.machines import is_sold_in, machine_catalogue
 from tests.support.builders.configurations import AWS_REGION, Document, aws_problems
 
 SPOT_G4DN: Document = {

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from holdfast.infra.clouds import CLOUDS, cloud_of
-from holdfast.infra.config.editor_schema import (
+from pulumi_holdfast.clouds import CLOUDS, cloud_of
+from pulumi_holdfast.config.editor_schema import (
     DOCUMENTS,
     FOLDER,
     PLATFORM,
@@ -22,8 +22,8 @@ from holdfast.infra.config.editor_schema import (
     rendered,
     stack_schema,
 )
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import Json, JsonValue
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.strategies import cloud_configs
 from tests.support.strategies.any_json import any_json
 from tests.support.strategies.damaged_stacks import damaged

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.cluster.aks.access import ApiServer
-from holdfast.infra import versions
-from holdfast.infra.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
-from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
-from holdfast.infra.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
-from holdfast.infra.preflight.existing_clusters import NodeGroup
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
+from pulumi_holdfast.azure.control_plane.access import ApiServer
+from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.config.preflight.existing_clusters import NodeGroup
+from pulumi_holdfast.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
+from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.aws_stacks import SUBNETS, VPC
 from tests.support.builders.configurations import (
     AZURE_LOCATION,

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import pytest
 
-from holdfast.infra import versions
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.json import JsonValue
-from holdfast.scheduling.ladder import MOST_TIERS
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.ladder.ladder import MOST_TIERS
 from tests.support.builders.configurations import EXISTING_AZURE_NETWORK as AZURE_SUBNET
 from tests.support.builders.configurations import (
     Document,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.infra import versions
+from pulumi_holdfast.config import versions
 from tests.support.builders import local_stacks
 from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.fakes.pulumi_engine import Recording

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.infra import labels, naming, versions
+from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.kubernetes import labels
 
 ROOT = Path(__file__).parents[3]
 

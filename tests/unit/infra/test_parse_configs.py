@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import ValidationError
 
-from holdfast.infra.aws.config.stack import AwsDocument
-from holdfast.infra.azure.config.stack import FixedDocument, NapDocument
-from holdfast.infra.config.base import Section
-from holdfast.infra.config.ladder import ControllerSection
-from holdfast.infra.config.network_validation import fewest_bits
-from holdfast.infra.gcp.config.stack import GcpDocument
-from holdfast.infra.program import load_platform, provider_packages
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.pools import Pool, summarize_pool
+from pulumi_holdfast.aws.config.stack import AwsDocument
+from pulumi_holdfast.azure.config.stack import FixedDocument, NapDocument
+from pulumi_holdfast.config.base import Section
+from pulumi_holdfast.config.ladder import ControllerSection
+from pulumi_holdfast.config.network_validation import fewest_bits
+from pulumi_holdfast.gcp.config.stack import GcpDocument
+from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.stack_program import load_platform, provider_packages
 from tests.support.builders.configurations import (
     Document,
     aws_problems,
@@ -214,10 +214,10 @@ def test_parsing_stacks_imports_no_sdk_and_the_local_stack_imports_none_of_a_clo
     stacks = ["local", *(f"{cloud}-{kind}" for cloud in CLOUDS for kind in ("dev", "prod"))]
     sdks = [cloud.sdk for cloud in CLOUDS.values()]
     program = (
-        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
+        "import sys; from pathlib import Path; from pulumi_holdfast.stack_program import load_platform; "
         f"[load_platform(Path(f'stacks/Pulumi.{{name}}.yaml')) for name in {stacks}]; "
         f"print([name for name in {[*sdks, 'pulumi_kubernetes']} if name in sys.modules]); "
-        "import holdfast.infra.local.stack; "
+        "import pulumi_holdfast.local.training_cluster; "
         f"print([name for name in {sdks} if name in sys.modules])"
     )
     found = subprocess.run(

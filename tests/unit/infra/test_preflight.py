@@ -6,14 +6,14 @@ from typing import NamedTuple
 import pulumi
 import pytest
 
-from holdfast.infra.aws.preflight import check_account
-from holdfast.infra.aws.preflight import checks as aws
-from holdfast.infra.azure.preflight import check_subscription
-from holdfast.infra.azure.preflight import checks as azure
-from holdfast.infra.gcp.preflight import check_project
-from holdfast.infra.gcp.preflight import checks as gcp
-from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.aws.preflight import check_account
+from pulumi_holdfast.aws.preflight import checks as aws
+from pulumi_holdfast.azure.preflight import check_subscription
+from pulumi_holdfast.azure.preflight import checks as azure
+from pulumi_holdfast.gcp.preflight import check_project
+from pulumi_holdfast.gcp.preflight import checks as gcp
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.configurations import (
     GCP_KEY,
     aws_platform,

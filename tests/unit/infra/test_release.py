@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.infra.release.bill import bill_of_materials, locked_packages
-from holdfast.infra.release.build import check_same, packed, project_version, release_notes, sums_of
-from holdfast.scheduling.errors import ConfigError
+from pulumi_holdfast.cli.release.bill import bill_of_materials, locked_packages
+from pulumi_holdfast.cli.release.build import check_same, packed, project_version, release_notes, sums_of
+from pulumi_holdfast.ladder.errors import ConfigError
 
 PROJECT = Path(__file__).parents[3]
 LOCK = (PROJECT / "infra/requirements.txt").read_text("utf-8")
@@ -36,7 +36,7 @@ def test_nothing_uploads_a_package_whose_name_belongs_to_another_project() -> No
     pages = [
         PROJECT / "README.md",
         *(PROJECT / "docs").glob("*.md"),
-        *(PROJECT / "infra/template").rglob("*.tpl"),
+        *(PROJECT / "components/pulumi_holdfast/cli/template").rglob("*.tpl"),
     ]
     told = [
         line

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from holdfast import __main__ as command_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from holdfast import __main__ as command_line
-from holdfast.infra.clouds import pool_summaries
-from holdfast.infra.config.editor_schema import stack_schema
-from holdfast.infra.cost.command import cost_of
-from holdfast.infra.program import load_platform
-from holdfast.infra.reachability import walks
-from holdfast.infra.spot_gpus.command import prepare
-from holdfast.infra.spot_gpus.machines import accelerators, short_name
-from holdfast.infra.spot_gpus.options import add_options
-from holdfast.infra.spot_gpus.plan import SpotRequest, command_in, plan_stack_file, render
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.machines import machine_catalogue, regions, zones_of
-from holdfast.scheduling.reachability.walk import Outcome
+from pulumi_holdfast.cli.cost.command import cost_of
+from pulumi_holdfast.cli.spot_gpus.command import prepare
+from pulumi_holdfast.cli.spot_gpus.machines import accelerators, short_name
+from pulumi_holdfast.cli.spot_gpus.options import add_options
+from pulumi_holdfast.cli.spot_gpus.plan import SpotRequest, command_in, plan_stack_file, render
+from pulumi_holdfast.clouds import pool_summaries
+from pulumi_holdfast.config.editor_schema import stack_schema
+from pulumi_holdfast.config.reachability import walks
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.machines import machine_catalogue, regions, zones_of
+from pulumi_holdfast.ladder.reachability.walk import Outcome
+from pulumi_holdfast.stack_program import load_platform
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.infra.clouds import Platform
-    from holdfast.simulator.paths import Workspace
+    from pulumi_holdfast.clouds import Platform
+    from pulumi_holdfast.rehearsal.paths import Workspace
 
 CLOUDS = ("aws", "azure", "gcp")
 SOLD = [(cloud, accelerator) for cloud in CLOUDS for accelerator in accelerators(cloud)]
@@ -256,7 +256,7 @@ def test_with_rehearse_it_needs_neither_pulumi_nor_a_terminal(
     def rehearse(stack: str, workspace: Workspace) -> None:
         rehearsed.append(stack)
 
-    monkeypatch.setattr("holdfast.rehearsal.commands.rehearse", rehearse)
+    monkeypatch.setattr("pulumi_holdfast.rehearsal.commands.rehearse", rehearse)
     assert command_line.main([*AWS[:-1], "--rehearse"]) == 0, "no account"
     assert rehearsed == ["aws-a100"], "the stack that it wrote"
     assert calls(project) == [], "and no update of a cloud"

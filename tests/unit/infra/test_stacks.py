@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from holdfast.infra import versions
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.configurations import (
     SUBSCRIPTION,

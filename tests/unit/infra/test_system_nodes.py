@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from holdfast.infra.program import load_platform
-from holdfast.scheduling.quantities import parse_cpu, parse_memory
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources
+from pulumi_holdfast.ladder.quantities import parse_cpu, parse_memory
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner, machine_capacity
+from pulumi_holdfast.ladder.reachability.shape import Resources
+from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import new_cluster
 from tests.support.builders.policy_programs import STACKS, program
 from tests.support.doc_pages import ROOT
@@ -19,8 +19,8 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.infra.clouds import Platform
-    from holdfast.scheduling.json import Json
+    from pulumi_holdfast.clouds import Platform
+    from pulumi_holdfast.ladder.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,20 +9,20 @@ from typing import cast
 
 import pytest
 import yaml
+from holdfast import __main__ as command_line
 from jsonschema import Draft202012Validator
 
-from holdfast import __main__ as command_line
-from holdfast.infra.config.editor_schema import stack_schema
-from holdfast.infra.config.loader import PLATFORM
-from holdfast.infra.config.network_validation import placeholder_address_problems
-from holdfast.infra.program import load_platform
-from holdfast.infra.template.files import MARK, marked_lines, project_files, read_stack_name
-from holdfast.infra.template.workflows import recipe_of
-from holdfast.scheduling.errors import ConfigError
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.locate import find_tool
+from pulumi_holdfast.cli.template.files import MARK, marked_lines, project_files, read_stack_name
+from pulumi_holdfast.cli.template.workflows import recipe_of
+from pulumi_holdfast.config.editor_schema import stack_schema
+from pulumi_holdfast.config.loader import PLATFORM
+from pulumi_holdfast.config.network_validation import placeholder_address_problems
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
+from pulumi_holdfast.stack_program import load_platform
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [f"{cloud}-{environment}" for cloud in ("aws", "azure", "gcp") for environment in ("dev", "prod")]

@@ -10,8 +10,8 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 import pulumi
 import pytest
 
-from holdfast.infra.release.build import project_version
-from holdfast.scheduling.json import Json, JsonValue, mapping
+from pulumi_holdfast.cli.release.build import project_version
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from tests.support.fakes.pulumi_engine import record
 from tests.support.release_state import ROOT, Step, kept_of, recorded_state, registered, upgrade
 

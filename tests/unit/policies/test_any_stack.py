@@ -8,17 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pulumi.runtime.proto import analyzer_pb2
 
-from holdfast.policies.faults import Asked
-from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy, ladder_of, training_namespaces
-from holdfast.policies.inputs.pools import karpenter
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.pack import RULES
-from holdfast.policies.pack import settings as settings_of
-from holdfast.policies.resources import Stack, StackResource
-from holdfast.policies.rule import Finding, Level, Settings
-from holdfast.policies.rules.policy_inputs import RULE as READING
-from holdfast.policies.server import evaluate
-from holdfast.scheduling.json import UNKNOWN, Unknown
+from pack import RULES
+from pack import settings as settings_of
+from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
+from pulumi_holdfast.program.faults import Asked
+from pulumi_holdfast.program.namespaces.ladders import is_fallback_policy, ladder_of, training_namespaces
+from pulumi_holdfast.program.pools import karpenter
+from pulumi_holdfast.program.pools.declared import DeclaredPool
+from pulumi_holdfast.program.resources import Stack, StackResource
+from rule import Finding, Level, Settings
+from rules.policy_inputs import RULE as READING
+from server import evaluate
 from tests.support.builders.policy_changes import CHANGES, Change
 from tests.support.builders.policy_programs import program, stopping
 from tests.support.builders.stack_resources import (

@@ -8,19 +8,19 @@ from typing import Final, TypeAlias, cast
 import pytest
 import yaml
 
-from holdfast.components.fallback_policy.schema import policy_schema
-from holdfast.policies.fields import TABLES, kubernetes, unversioned
-from holdfast.policies.fields.azure import PROFILE
-from holdfast.policies.fields.table import Fields, Node, Standing
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.pack import RULES, settings
-from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import POOL
-from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
+from pack import RULES, settings
+from pulumi_holdfast.kubernetes.fallback_policy.schema import policy_schema
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.fields import TABLES, kubernetes, unversioned
+from pulumi_holdfast.program.fields.azure import PROFILE
+from pulumi_holdfast.program.fields.table import Fields, Node, Standing
+from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.resources import Stack, StackResource, Value
+from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
+from rule import PACK_DEFAULTS
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import STACKS, recorded
 from tests.support.builders.program_jobs import RAY_JOB, TIERS, cpu_pool, declared, job_program, requesting
 from tests.support.builders.stack_resources import ladder, resource
@@ -73,7 +73,7 @@ def published(token: str) -> Tree:
     if token == "kubernetes:holdfast.dev:FallbackPolicy":
         return {"apiVersion": {}, "kind": {}, "metadata": {}, "spec": of_schema(policy_schema())["spec"]}
     if token in _CRDS:
-        text = (ROOT / "components/charts" / _CRDS[token]).read_text("utf-8")
+        text = (ROOT / "components/pulumi_holdfast/kubernetes/charts" / _CRDS[token]).read_text("utf-8")
         definition = yaml.load(text, yaml.CSafeLoader)
         stored = next(each for each in definition["spec"]["versions"] if each["storage"])
         found = of_schema(stored["schema"]["openAPIV3Schema"])

@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.policy_engine import NO_CONTEXT, Pack
 

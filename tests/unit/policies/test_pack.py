@@ -16,12 +16,12 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
-from holdfast.policies import server
-from holdfast.policies.pack import RULES, RulePolicy, policies
-from holdfast.policies.resources import Stack, StackResource, once
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
-from holdfast.policies.server import known_props, stack_resources
-from holdfast.scheduling.json import UNKNOWN
+import server
+from pack import RULES, RulePolicy, policies
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import Stack, StackResource, once
+from rule import Finding, Level, Rule, RuleSeverity, Settings
+from server import known_props, stack_resources
 from tests.support.builders.policy_programs import findings, program, stopping, violations
 from tests.support.builders.stack_resources import (
     A100_SPOT,

@@ -3,9 +3,9 @@ from typing import cast
 import pytest
 from pulumi.runtime.proto import analyzer_pb2
 
-from holdfast.policies.resources import StackResource, Value, at, is_list
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list
 from tests.support.builders.stack_resources import (
     NODE_POOL_TYPE,
     aks_pool,

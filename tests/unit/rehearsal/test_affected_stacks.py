@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.rehearsal.affected_stacks import PROGRAM, affected, cloud_in, stacks_in
+from pulumi_holdfast.rehearsal.affected_stacks import PROGRAM, affected, cloud_in, stacks_in
 
 AWS = ["aws-dev", "aws-prod"]
 STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local"}
@@ -15,24 +15,33 @@ STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local
     ("path", "expected"),
     [
         ("stacks/Pulumi.aws-dev.yaml", ["aws-dev"]),
-        ("infra/aws/stack.py", AWS),
-        ("infra/aws/config/stack.py", AWS),
-        ("infra/aws/config/validation.py", AWS),
-        ("infra/config/validation.py", sorted(STACKS)),
-        ("components/cluster/eks/component.py", AWS),
+        ("components/pulumi_holdfast/aws/training_cluster.py", AWS),
+        ("components/pulumi_holdfast/aws/config/stack.py", AWS),
+        ("components/pulumi_holdfast/aws/config/validation.py", AWS),
+        ("components/pulumi_holdfast/config/validation.py", sorted(STACKS)),
+        ("components/pulumi_holdfast/aws/control_plane/component.py", AWS),
         ("components/cluster/gke.py", ["gcp-dev"]),
-        ("components/cluster/gke/parts/nodes.py", ["gcp-dev"]),
-        ("components/pools/ec2.py", AWS),
-        ("components/charts/karpenter-crds/Chart.yaml", AWS),
-        ("components/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml", AWS),
-        ("components/charts/karpenter-kwok-crds/Chart.yaml", ["local"]),
-        ("components/charts/karpenter-kwok-crds/files/karpenter.sh_nodepools.yaml", ["local"]),
-        ("components/charts/jobset-crds/files/jobset.x-k8s.io_jobsets.yaml", sorted(STACKS)),
-        ("scheduling/machines/aws.json", AWS),
-        ("scheduling/machines/local.json", ["local"]),
-        ("components/operators/job_operators.py", sorted(STACKS)),
+        ("components/pulumi_holdfast/gcp/control_plane/parts/nodes.py", ["gcp-dev"]),
+        ("components/pulumi_holdfast/aws/node_classes.py", AWS),
+        ("components/pulumi_holdfast/kubernetes/charts/karpenter-crds/Chart.yaml", AWS),
+        (
+            "components/pulumi_holdfast/kubernetes/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml",
+            AWS,
+        ),
+        ("components/pulumi_holdfast/kubernetes/charts/karpenter-kwok-crds/Chart.yaml", ["local"]),
+        (
+            "components/pulumi_holdfast/kubernetes/charts/karpenter-kwok-crds/files/karpenter.sh_nodepools.yaml",
+            ["local"],
+        ),
+        (
+            "components/pulumi_holdfast/kubernetes/charts/jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+            sorted(STACKS),
+        ),
+        ("components/pulumi_holdfast/ladder/machines/aws.json", AWS),
+        ("components/pulumi_holdfast/ladder/machines/local.json", ["local"]),
+        ("components/pulumi_holdfast/kubernetes/operators/job_operators.py", sorted(STACKS)),
         ("requirements.lock", sorted(STACKS)),
-        ("fallback/state_machine/failover.py", sorted(STACKS)),
+        ("components/pulumi_holdfast/controller/state_machine/failover.py", sorted(STACKS)),
         ("wheels/holdfast-1.2.3-py3-none-any.whl", sorted(STACKS)),
         ("requirements.txt", sorted(STACKS)),
         ("__main__.py", sorted(STACKS)),
@@ -46,14 +55,20 @@ def test_a_file_affects_only_the_stacks_it_can_change(path: str, expected: list[
 
 
 def test_a_stack_affected_by_several_files_is_listed_once() -> None:
-    files = ["infra/aws/pools.py", "infra/naming.py", "stacks/Pulumi.aws-dev.yaml"]
+    files = [
+        "components/pulumi_holdfast/aws/pools.py",
+        "components/pulumi_holdfast/config/naming.py",
+        "stacks/Pulumi.aws-dev.yaml",
+    ]
     assert affected(files, STACKS) == sorted(STACKS), "one job per stack"
 
 
 def test_the_cloud_of_a_stack_is_the_one_in_its_file() -> None:
     stacks = {"research": "aws", "aws-lab": "gcp", "broken": None}
-    assert affected(["infra/aws/pools.py"], stacks) == ["broken", "research"], "a name says nothing"
-    assert affected(["infra/gcp/pools.py"], stacks) == ["aws-lab", "broken"], (
+    assert affected(["components/pulumi_holdfast/aws/pools.py"], stacks) == ["broken", "research"], (
+        "a name says nothing"
+    )
+    assert affected(["components/pulumi_holdfast/gcp/pools.py"], stacks) == ["aws-lab", "broken"], (
         "and a file without a cloud may be on any"
     )
 

@@ -1,6 +1,6 @@
 """What a command prints at its end."""
 
-from holdfast.rehearsal.commands import changes, summary, verdict_lines
+from pulumi_holdfast.rehearsal.commands import changes, summary, verdict_lines
 from tests.support.builders.engine_records import a_verdict, an_outcome
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.policies.pack import RULES
-from holdfast.policies.rule import Level
-from holdfast.simulator.errors import RehearsalError
+from pack import RULES
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from rule import Level
 from tests.soak.bench.measurement import Measurement, cheapest, measure, median_of, render, rows
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
 from tests.soak.bench.moves_report import AIMS, COSTS, TIMES, aim_rows, cost_rows, time_rows

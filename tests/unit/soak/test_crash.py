@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.pulumi.checkpoint import RecordedResource
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.engine.checkpoint import RecordedResource
 from tests.soak.crash.cloud_objects import comparable
 from tests.soak.crash.selection import drawn, every, pivotal, sample
 from tests.support.builders.engine_records import urn

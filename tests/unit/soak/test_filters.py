@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
 from tests.soak.filters.cases import FILTERS
 from tests.soak.filters.recorded import RECORDED, recorded
 

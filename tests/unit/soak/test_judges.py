@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from holdfast.simulator.clouds.catalogue import Rules
-from holdfast.simulator.pulumi.values import UNKNOWN
+from pulumi_holdfast.rehearsal.clouds.catalogue import Rules
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 from tests.soak.judges.planted import mistakes
 from tests.soak.judges.replacing import replaced_otherwise
 from tests.support.published import Published

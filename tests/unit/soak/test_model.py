@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak import model as long_run
 
 

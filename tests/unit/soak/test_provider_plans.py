@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.simulator.pulumi.values import UNKNOWN
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 from tests.soak.judges import provider_judge
 from tests.soak.judges.combinations import Combination
 from tests.soak.judges.field_changes import field_changes

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.catalogue import recorded_replacing
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.diff import ChangeKind, PropertyChange
+from pulumi_holdfast.rehearsal.clouds.catalogue import recorded_replacing
+from pulumi_holdfast.rehearsal.engine.diff import ChangeKind, PropertyChange
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.soak.judges.replacing import SOURCES, differences, replacing, simulated_replacing
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

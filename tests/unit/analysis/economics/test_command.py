@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.__main__ import main
+from pulumi_holdfast.cli.__main__ import main
 
 PNG = b"\x89PNG"
 
@@ -88,7 +88,7 @@ def test_a_tier_that_cannot_be_read_is_refused_with_the_form_it_has(
 
 
 def test_only_drawing_imports_the_libraries_that_draw():
-    program = "import sys, holdfast.analysis.economics.command; print([m for m in ('numpy', 'matplotlib') if m in sys.modules])"
+    program = "import sys, pulumi_holdfast.analysis.economics.command; print([m for m in ('numpy', 'matplotlib') if m in sys.modules])"
     printed = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     ).stdout

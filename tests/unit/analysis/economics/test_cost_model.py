@@ -4,15 +4,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from holdfast.analysis.economics.checkpoint_interval import Checkpointing
-from holdfast.analysis.economics.cost_model import (
+from pulumi_holdfast.analysis.economics.checkpoint_interval import Checkpointing
+from pulumi_holdfast.analysis.economics.cost_model import (
     PRINTED,
     WORKED_EXAMPLE,
     MixedJob,
     table,
     tolerated_extension,
 )
-from holdfast.analysis.economics.tier_costs import (
+from pulumi_holdfast.analysis.economics.tier_costs import (
     PoolRates,
     PricedTier,
     advise,

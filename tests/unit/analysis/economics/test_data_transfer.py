@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.__main__ import main
-from holdfast.analysis.economics.data_transfer import RemoteTier
-from holdfast.analysis.economics.tier_costs import PoolRates
-from holdfast.analysis.replay.ladders import Numbers, ladders
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
-from holdfast.analysis.replay.replay import replay
-from holdfast.analysis.replay.trace import Trace
+from pulumi_holdfast.analysis.economics.data_transfer import RemoteTier
+from pulumi_holdfast.analysis.economics.tier_costs import PoolRates
+from pulumi_holdfast.analysis.replay.ladders import Numbers, ladders
+from pulumi_holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from pulumi_holdfast.analysis.replay.replay import replay
+from pulumi_holdfast.analysis.replay.trace import Trace
+from pulumi_holdfast.cli.__main__ import main
 
 amounts = st.floats(min_value=0.01, max_value=100)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.__main__ import main
-from holdfast.analysis.replay.trace import read_trace
+from pulumi_holdfast.analysis.replay.trace import read_trace
+from pulumi_holdfast.cli.__main__ import main
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
-from holdfast.analysis.replay.comparison import Comparison, averages, compare
-from holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
-from holdfast.analysis.replay.reports import comparison_document, comparison_report
-from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.ladder import UNLIMITED
+from pulumi_holdfast.analysis.replay.comparison import Comparison, averages, compare
+from pulumi_holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
+from pulumi_holdfast.analysis.replay.reports import comparison_document, comparison_report
+from pulumi_holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.ladder import UNLIMITED
 from tests.support.json_objects import obj, objects
 from tests.support.markets import ALWAYS, HOUR, JOB, MINUTE, market, trace
 

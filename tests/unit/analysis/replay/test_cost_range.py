@@ -5,11 +5,11 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
-from holdfast.analysis.replay.replay import replay
-from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
-from holdfast.scheduling.cost import gang_cost
-from holdfast.scheduling.prices import CostRange
+from pulumi_holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from pulumi_holdfast.analysis.replay.replay import replay
+from pulumi_holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace
+from pulumi_holdfast.ladder.cost import gang_cost
+from pulumi_holdfast.ladder.prices import CostRange
 from tests.support.markets import AT_ONCE, HOUR, MINUTE, ladder
 from tests.support.soak import sized
 

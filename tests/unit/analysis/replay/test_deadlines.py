@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.__main__ import main
-from holdfast.analysis.replay.baselines import Baseline, replay_baseline, restart_cost
-from holdfast.analysis.replay.deadlines import DeadlineComparison, compare_deadlines, separately
-from holdfast.analysis.replay.ladders import NamedPolicy
-from holdfast.analysis.replay.market import Market, Workload
-from holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace, write_trace
+from pulumi_holdfast.analysis.replay.baselines import Baseline, replay_baseline, restart_cost
+from pulumi_holdfast.analysis.replay.deadlines import DeadlineComparison, compare_deadlines, separately
+from pulumi_holdfast.analysis.replay.ladders import NamedPolicy
+from pulumi_holdfast.analysis.replay.market import Market, Workload
+from pulumi_holdfast.analysis.replay.trace import SyntheticMarket, synthetic_trace, write_trace
+from pulumi_holdfast.cli.__main__ import main
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
 WITHIN = (52 * HOUR, 70 * HOUR)

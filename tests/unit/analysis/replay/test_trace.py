@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.replay.trace import (
+from pulumi_holdfast.analysis.replay.trace import (
     SyntheticMarket,
     Trace,
     TraceError,
@@ -18,7 +18,7 @@ from holdfast.analysis.replay.trace import (
     synthetic_trace,
     write_trace,
 )
-from holdfast.scheduling.json import JsonValue
+from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.markets import HOUR, MINUTE, trace
 from tests.support.strategies.any_json import any_json
 

@@ -6,8 +6,10 @@ from typing import Final
 
 import pytest
 
-from holdfast.components.checkpoints import blob, gcs, s3
-from holdfast.components.contracts import CheckpointStore
+from pulumi_holdfast.aws import checkpoints as s3
+from pulumi_holdfast.azure import checkpoints as blob
+from pulumi_holdfast.gcp import checkpoints as gcs
+from pulumi_holdfast.kubernetes.contracts import CheckpointStore
 from tests.support.fakes.pulumi_engine import Recording, record
 
 NAMESPACES: Final = ("vision", "tabular")

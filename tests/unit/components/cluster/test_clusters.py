@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.aks import access as aks
-from holdfast.components.cluster.eks import access as eks
-from holdfast.components.cluster.gke import access as gke
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.aws.control_plane import access as eks
+from pulumi_holdfast.azure.control_plane import access as aks
+from pulumi_holdfast.gcp.control_plane import access as gke
+from pulumi_holdfast.ladder.json import Json
 from tests.support.builders import aks_components, aws_components, gke_components
 from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, ENDPOINT
 from tests.support.fakes.pulumi_engine import Recording

@@ -1,9 +1,9 @@
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import Finding
-from holdfast.policies.rules import aks_scaling
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import Finding
+from rules import aks_scaling
 from tests.support.builders.stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools, compliant
 from tests.unit.policies.strangers.programs import training
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import PACK_DEFAULTS
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import stopping
 from tests.support.builders.program_jobs import cpu_pool, declared_jobset, job_program
 from tests.support.builders.stack_resources import A100, A100_SPOT, gke_pools, ladder, namespace, resource

@@ -6,13 +6,13 @@ from typing import cast
 
 import pytest
 
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL
-from holdfast.scheduling.reachability.facts import PoolFacts
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL
+from pulumi_holdfast.ladder.reachability.facts import PoolFacts
+from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import PACK_DEFAULTS
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import findings, stopping
 from tests.support.builders.program_jobs import (
     RAY_JOB,

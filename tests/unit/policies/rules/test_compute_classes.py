@@ -1,10 +1,10 @@
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import Finding
-from holdfast.policies.rules import compute_classes
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import Finding
+from rules import compute_classes
 from tests.support.builders.stack_resources import (
     COMPUTE_CLASS_TYPE,
     compliant,

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
-from holdfast.policies.rules.ladder_end import find_ladder_ends
-from holdfast.policies.rules.reachability import find_notes
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, TRAINING
+from pulumi_holdfast.program.pools.gke import NODE_POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
+from rules.ladder_end import find_ladder_ends
+from rules.reachability import find_notes
 from tests.support.builders.stack_resources import (
     A100,
     A100_SPOT,

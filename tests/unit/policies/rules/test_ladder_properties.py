@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import POOL
-from holdfast.scheduling.machines import machine_catalogue
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.ladder.machines import machine_catalogue
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, namespace, resource
 from tests.support.builders.stack_resources import ladder as declared

@@ -2,8 +2,8 @@ from functools import cache
 
 import pytest
 
-from holdfast.policies.pack import RULES
-from holdfast.policies.rule import Level
+from pack import RULES
+from rule import Level
 from tests.support.builders.policy_changes import CHANGES, Change
 from tests.support.builders.policy_programs import STACKS, VERDICTS, findings, program, reported
 

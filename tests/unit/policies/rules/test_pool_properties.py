@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.pack import RULES
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.labels import POOL
+from pack import RULES
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import (
     NODE_POOL_TYPE,

@@ -6,12 +6,8 @@ from typing import cast
 
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules.reachability import find_notes, find_unreachable
-from holdfast.policies.rules.verdicts import Verdict, Word, verdicts
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import (
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     EXCLUSIVE_TOPOLOGY,
     FOLLOWS,
@@ -21,6 +17,10 @@ from holdfast.scheduling.labels import (
     OS,
     POOL,
 )
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import PACK_DEFAULTS
+from rules.reachability import find_notes, find_unreachable
+from rules.verdicts import Verdict, Word, verdicts
 from tests.support.builders.program_jobs import (
     JOB,
     JOB_SET,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules import quotas
-from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
-from holdfast.scheduling.labels import CAPACITY_TYPE, POOL
+from pulumi_holdfast.ladder.json import UNKNOWN, Json, JsonValue
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rule import PACK_DEFAULTS
+from rules import quotas
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import STACKS, every, program, put, without
 from tests.support.builders.program_jobs import (
     JOB_SET,

@@ -5,13 +5,13 @@ from typing import Final, cast
 
 import pytest
 
-from holdfast.policies.resources import StackResource, Value, items_at
-from holdfast.policies.rule import PACK_DEFAULTS
-from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_ends
-from holdfast.policies.rules.reachability import find_notes, find_unreachable
-from holdfast.policies.rules.verdicts import Word, verdicts
-from holdfast.scheduling.json import UNKNOWN, Json
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.resources import StackResource, Value, items_at
+from rule import PACK_DEFAULTS
+from rules.ladder_end import find_endless_waits, find_ladder_ends
+from rules.reachability import find_notes, find_unreachable
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import program
 from tests.support.builders.program_jobs import (
     RAY_JOB,

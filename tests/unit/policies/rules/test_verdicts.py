@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
-from holdfast.policies.rules.verdicts import RULE, Word, verdicts
-from holdfast.scheduling.json import UNKNOWN
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import Stack, StackResource, Value
+from rule import MADE_ELSEWHERE, ON_DEMAND_POOLS, PACK_DEFAULTS
+from rules.verdicts import RULE, Word, verdicts
 from tests.support.builders.policy_programs import program
 from tests.support.builders.stack_resources import (
     A100,

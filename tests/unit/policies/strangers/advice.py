@@ -9,13 +9,13 @@ from typing import Final, cast
 
 import yaml
 
-from holdfast.policies.clusters import cluster_of, is_cluster
-from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
-from holdfast.policies.inputs.pools.eks import NODE_GROUP
-from holdfast.policies.resources import StackResource, Value, items_at
-from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.labels import INSTANCE_TYPE, POOL
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, POOL
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.program.clusters import cluster_of, is_cluster
+from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.pools.eks import NODE_GROUP
+from pulumi_holdfast.program.resources import StackResource, Value, items_at
 from tests.support.builders.policy_programs import of, without
 from tests.support.builders.stack_resources import compute_class, resource
 from tests.unit.policies.strangers.fixes import (

@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rules.verdicts import Word
-from holdfast.scheduling.labels import EFA_NODE, POOL
+from pulumi_holdfast.ladder.labels import EFA_NODE, POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rules.verdicts import Word
 from tests.support.builders.stack_resources import namespace, resource
 from tests.unit.policies.strangers.fixes import put_at
 from tests.unit.policies.strangers.programs import (

@@ -1,9 +1,9 @@
 """Programs on AKS: node auto-provisioning as its quickstart shows it, and agent pools beside and inside the cluster."""
 
-from holdfast.policies.inputs.pools.classic import with_native
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rules.verdicts import Word
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.pools.classic import with_native
+from pulumi_holdfast.program.resources import StackResource, Value
+from rules.verdicts import Word
 from tests.support.builders.stack_resources import aks_cluster, aks_pool, resource
 from tests.unit.policies.strangers.programs import (
     END,

@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import cast
 
-from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
-from holdfast.policies.resources import StackResource, Value
-from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
+from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import every, of
 from tests.support.builders.stack_resources import resource
 from tests.unit.policies.strangers.programs import ladder, one_of

@@ -1,8 +1,8 @@
 """Programs on GKE: node pools beside and inside the cluster, queued provisioning, Autopilot, fixed-size GPU blocks."""
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rules.verdicts import Word
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rules.verdicts import Word
 from tests.support.builders.stack_resources import compute_class, resource
 from tests.unit.policies.strangers.programs import (
     END,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.policies.resources import StackResource, Value
-from holdfast.policies.rules.verdicts import Word
-from holdfast.scheduling.labels import POOL
+from pulumi_holdfast.ladder.labels import POOL
+from pulumi_holdfast.program.resources import StackResource, Value
+from rules.verdicts import Word
 from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, NODE_POOL_TYPE, namespace, resource
 
 END, LEAVES = "training-ladder-ends-on-demand", "training-ladder-leaves-spot"

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.policies.pack import RULES, settings
-from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack
-from holdfast.policies.rule import PACK_DEFAULTS, Level
-from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
-from holdfast.policies.rules.verdicts import Word, verdicts
+from pack import RULES, settings
+from pulumi_holdfast.program.patches import with_patches
+from pulumi_holdfast.program.resources import Stack
+from rule import PACK_DEFAULTS, Level
+from rules.verdicts import RULE as VERDICTS_RULE
+from rules.verdicts import Word, verdicts
 from tests.support.builders.policy_programs import VERDICTS, findings, stopping
 from tests.unit.policies.strangers import aws, azure, gcp
 from tests.unit.policies.strangers.advice import ADVICE, WITHOUT_FIX

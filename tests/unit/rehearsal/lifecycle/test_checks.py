@@ -4,7 +4,13 @@ from typing import cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.checks import (
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject
+from pulumi_holdfast.rehearsal.engine.events import EngineStep
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError, NoSuchKind
+from pulumi_holdfast.rehearsal.lifecycle.checks import (
     allowed_foreign_writes,
     first_few,
     left_in_clouds,
@@ -17,12 +23,6 @@ from holdfast.rehearsal.lifecycle.checks import (
     retained_in_clouds,
     unprotected,
 )
-from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
-from holdfast.simulator.pulumi.events import EngineStep
 from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
 
 

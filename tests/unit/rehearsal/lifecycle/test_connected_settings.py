@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 import yaml
 
-from holdfast.infra.program import load_platform
-from holdfast.rehearsal.lifecycle.connected_settings import StackSettings, accepting, alone, leaving
-from holdfast.scheduling.json import Json, mapping
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.settings import read_yaml
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.engine.settings import read_yaml
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.lifecycle.connected_settings import StackSettings, accepting, alone, leaving
+from pulumi_holdfast.stack_program import load_platform
 
 ISSUER = "https://oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF"
 AWAY: Json = {"cluster": "aws-dev-2", "pool": "cpu-spot", "maxFailures": 3, "procurementTimeout": "20m"}

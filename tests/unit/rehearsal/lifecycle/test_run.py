@@ -5,16 +5,16 @@ from typing import cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import StepReport, provisioner_for
-from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
-from holdfast.rehearsal.scenarios.gke import Gke
-from holdfast.rehearsal.scenarios.karpenter import Karpenter
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import Subject
-from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.stacks import Stack, StackEnvironment
+from pulumi_holdfast.rehearsal.engine import Subject
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.lifecycle.run import StepReport, provisioner_for
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
+from pulumi_holdfast.rehearsal.scenarios.gke import Gke
+from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter
+from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
 from tests.support.builders.aks_objects import aks_cluster
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.jobs.deadline import deadline_of
-from holdfast.rehearsal.scenarios.deadline import (
+from pulumi_holdfast.controller.jobs.deadline import deadline_of
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.scenarios.deadline import (
     DEADLINE_SECONDS,
     WORK_SECONDS,
     DeadlineRun,
@@ -16,7 +17,6 @@ from holdfast.rehearsal.scenarios.deadline import (
     unmet_by_deadline,
     with_deadline,
 )
-from holdfast.simulator.errors import RehearsalError
 from tests.support.builders.scenario_results import START, move
 
 RUN = DeadlineRun(

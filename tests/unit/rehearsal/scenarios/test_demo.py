@@ -8,14 +8,14 @@ from typing import Final, cast
 
 import pytest
 
-from holdfast.rehearsal.scenarios import demo as module
-from holdfast.rehearsal.scenarios.deadline import DEADLINE_SECONDS, DeadlineRun, KubectlPlugin
-from holdfast.rehearsal.scenarios.demo import demo
-from holdfast.rehearsal.scenarios.platform import Platform
-from holdfast.scheduling.json import Json
-from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.paths import Workspace
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.scenarios import demo as module
+from pulumi_holdfast.rehearsal.scenarios.deadline import DEADLINE_SECONDS, DeadlineRun, KubectlPlugin
+from pulumi_holdfast.rehearsal.scenarios.demo import demo
+from pulumi_holdfast.rehearsal.scenarios.platform import Platform
 from tests.support.builders.scenario_results import START, default_placement, move, rayjob, restart, walk
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.json_objects import obj

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.rehearsal.scenarios.elsewhere import (
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.scenarios.elsewhere import (
     STEPS,
     RoundTrip,
     Training,
@@ -13,8 +15,6 @@ from holdfast.rehearsal.scenarios.elsewhere import (
     tier_elsewhere,
     unmet_by_round_trip,
 )
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.errors import RehearsalError
 
 ADDRESS = "s3://checkpoints/tabular"
 

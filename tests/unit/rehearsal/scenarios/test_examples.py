@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.output import render_table
-from holdfast.rehearsal.scenarios.manifests import acting_as, load_example, pod_count
-from holdfast.rehearsal.scenarios.pod_placement import worker_count
-from holdfast.scheduling.json import Json, mapping, sequence
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import render_table
+from pulumi_holdfast.rehearsal.scenarios.manifests import acting_as, load_example, pod_count
+from pulumi_holdfast.rehearsal.scenarios.pod_placement import worker_count
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.rehearsal.scenarios.expectations import (
+from pulumi_holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
     unmet_by_restart,
 )
-from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
-from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
+from pulumi_holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
+from pulumi_holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from tests.support.builders.scenario_results import GPU, PLAIN, SPOT, default_placement, rayjob, restart
 
 

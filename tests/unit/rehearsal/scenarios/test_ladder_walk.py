@@ -2,7 +2,9 @@
 
 import pytest
 
-from holdfast.rehearsal.scenarios.ladder_walk import (
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.scenarios.ladder_walk import (
     HEADS,
     NAMESPACE,
     LadderWalk,
@@ -11,9 +13,7 @@ from holdfast.rehearsal.scenarios.ladder_walk import (
     walk_rows,
     walked,
 )
-from holdfast.rehearsal.scenarios.namespace_clone import namespace_clone
-from holdfast.scheduling.json import Json
-from holdfast.simulator.errors import RehearsalError
+from pulumi_holdfast.rehearsal.scenarios.namespace_clone import namespace_clone
 from tests.support.builders.scenario_results import move, walk
 from tests.support.json_objects import obj, objects
 

@@ -2,8 +2,13 @@
 
 import pytest
 
-from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER, ShutdownGrace, ending_of, grace_of
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.scenarios.node_termination import (
+    STOPS_AFTER,
+    ShutdownGrace,
+    ending_of,
+    grace_of,
+)
 
 USUAL = ShutdownGrace(users=15, critical=15)
 

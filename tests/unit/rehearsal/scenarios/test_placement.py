@@ -1,8 +1,8 @@
 """Placements of pods, and the pods that a watch shows after an interruption."""
 
-from holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, placements
-from holdfast.rehearsal.scenarios.spot_restart import ObservedPods
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, placements
+from pulumi_holdfast.rehearsal.scenarios.spot_restart import ObservedPods
 
 EVICTED = "EvictionByEvictionAPI"
 NODE: Json = {

@@ -5,14 +5,14 @@ from typing import cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import spot_example
-from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
-from holdfast.rehearsal.scenarios.karpenter import Karpenter
-from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler.node_groups import ScaleSets
-from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
+from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import ScaleSets
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.lifecycle.run import spot_example
+from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
+from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter
+from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
 
 PLAIN: tuple[str, ...] = ()

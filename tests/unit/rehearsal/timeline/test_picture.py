@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from holdfast.rehearsal.timeline.picture import Picture, picture_of, read_svg, render_svg
-from holdfast.rehearsal.timeline.traces import Move, PodTrace
+from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of, read_svg, render_svg
+from pulumi_holdfast.rehearsal.timeline.traces import Move, PodTrace
 
 START = datetime(2026, 11, 23, 12, tzinfo=UTC)
 SVG = "{http://www.w3.org/2000/svg}"

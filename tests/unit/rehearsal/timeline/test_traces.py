@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, moves_of, overlap
-from holdfast.scheduling.json import Json
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, moves_of, overlap
 from tests.support.builders.job_timelines import TimelineBuilder, after, job, moved, pod
 
 

@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.rehearsal.timeline.traces import JobTrace
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, STATE, CapacityType
+from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
+from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import POOL, STATE, CapacityType
+from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.soak.faults.both_sides import BothSides, check_both
 from tests.soak.faults.manifests import POOLS, TIERS
 from tests.soak.faults.nodes import NodeTimeline

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, RESERVED_FOR
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import POOL, RESERVED_FOR
 from tests.soak.faults.holds import broken_holds
 from tests.soak.faults.nodes import NodeTimeline, Placeholder
 from tests.support.builders.job_timelines import after

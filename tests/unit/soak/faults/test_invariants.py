@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from holdfast.fallback.policy.policy import Policy, PolicyTier
+from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from tests.soak.faults.invariants import check_records, deviations
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved

@@ -7,10 +7,10 @@ from typing import Final, cast
 
 import pytest
 
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import POOL, CapacityType
+from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
+from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import POOL, CapacityType
 from tests.soak.faults.ledgers import NodeUse, TierFacts, spans_of, wrong_bills
 from tests.soak.faults.nodes import NodeTimeline, Reserved
 from tests.soak.faults.observations import Record

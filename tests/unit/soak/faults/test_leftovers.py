@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import RESERVED_FOR, STATE
+from pulumi_holdfast.controller.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
+from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import RESERVED_FOR, STATE
 from tests.soak.faults.leftovers import leftovers
 
 AT = datetime(2026, 2, 1, tzinfo=UTC)

@@ -1,1 +1,0 @@
-"""Kubernetes clusters: EKS, GKE, AKS and the local one."""

@@ -1,1 +1,0 @@
-"""IAM as values: AWS policy documents and ARNs, and Azure role assignments."""

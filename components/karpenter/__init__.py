@@ -1,1 +1,0 @@
-"""Karpenter, which provisions and removes the nodes of pools."""

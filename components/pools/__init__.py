@@ -1,1 +1,0 @@
-"""Pools: nodes of one capacity type, for Karpenter, GKE and AKS."""

@@ -1,0 +1,1 @@
+"""Holdfast: spot-first training clusters on EKS, AKS and GKE, and proof that jobs have a fallback."""

@@ -1,0 +1,286 @@
+"""Checkpoints in an S3 bucket: the bucket, and the access of a training namespace to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws.eks import PodIdentityAssociation
+from pulumi_aws.iam import Role, RolePolicy
+from pulumi_aws.kms import Key
+from pulumi_aws.s3 import (
+    Bucket,
+    BucketLifecycleConfiguration,
+    BucketLifecycleConfigurationRuleArgsDict,
+    BucketPolicy,
+    BucketPublicAccessBlock,
+    BucketServerSideEncryptionConfiguration,
+    BucketServerSideEncryptionConfigurationRuleArgsDict,
+    BucketVersioning,
+)
+
+from pulumi_holdfast.aws.identities import Statement, Workload, document, pod_identity_trust
+
+
+def bucket_policy(bucket_arn: str) -> str:
+    """The bucket's own policy: it denies all requests without TLS."""
+    return document(
+        Statement(
+            sid="TlsOnly",
+            effect="Deny",
+            principals="*",
+            actions=["s3:*"],
+            resources=[bucket_arn, f"{bucket_arn}/*"],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+    )
+
+
+def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
+    """The permissions of a namespace's pods: read, write and list under `prefix/`, and use the bucket's key.
+
+    They may delete a checkpoint, which keeps its versions, but not a version.
+    """
+    objects = f"{bucket_arn}/{prefix}/*"
+    # A deleted bucket's name can be taken by another account, which must not receive checkpoints.
+    ours = {"aws:ResourceAccount": "${aws:PrincipalAccount}"}
+    statements = [
+        Statement(
+            sid="Checkpoints",
+            actions=[
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:DeleteObject",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            resources=[objects],
+            conditions={"StringEquals": ours},
+        ),
+        Statement(
+            sid="OwnPrefix",
+            actions=["s3:ListBucket"],
+            resources=[bucket_arn],
+            # With the slash: `vision*` would also list `vision-2/`.
+            conditions={"StringEquals": ours, "StringLike": {"s3:prefix": [f"{prefix}/*"]}},
+        ),
+    ]
+    if key_arn is not None:
+        statements.append(
+            Statement(
+                sid="Key",
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=[key_arn],
+                # The context is the bucket with a bucket key, and the object if a writer turns bucket keys
+                # off.
+                conditions={"StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, objects]}},
+            )
+        )
+    return document(*statements)
+
+
+#: Days until the parts of an unfinished upload are deleted: longer than any upload takes.
+UPLOAD_DAYS: Final = 7
+
+#: Days during which a key's deletion can be canceled: KMS's shortest and longest period.
+_KEY_DAYS: Final = {False: 7, True: 30}
+
+
+def key_description(name: str) -> str:
+    """Return the description of the KMS key of a CheckpointBucket, by which an earlier run's key is found."""
+    return f"Checkpoints ({name})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointBucketArgs:
+    """Arguments of `CheckpointBucket`.
+
+    `namespaces` are the training namespaces; each gets a prefix. `retain_days` is how long overwritten or
+    deleted versions are kept. `kms` encrypts with a KMS key of the stack instead of S3's. `keeps_key` keeps that
+    key, and the access to it, without using it for new objects: earlier ones are encrypted with it. If `protected`,
+    bucket and key cannot be deleted and, once the protection is removed, are retained with the resources that
+    secure them when the stack is destroyed; otherwise they are deleted with the checkpoints.
+    """
+
+    namespaces: Sequence[str]
+    retain_days: int
+    kms: bool
+    protected: bool
+    keeps_key: bool = False
+
+
+class CheckpointBucket(ComponentResource):
+    """The checkpoint store on AWS (`holdfast:index:CheckpointBucket`): a bucket with prefixes.
+
+    Creates a Bucket without public access, plain HTTP or customer-provided keys; versioned, with a lifecycle
+    that deletes old versions and unfinished uploads and never a current object; and with `kms` a KMS key,
+    used through bucket keys. The bucket has a generated name, so that a new stack does not collide with a
+    bucket that an old stack left behind.
+    """
+
+    def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
+        # The resources that secure the bucket are retained with it: without them it could be made public.
+        retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
+        self._namespaces = frozenset(args.namespaces)
+        self.key_arn = (
+            Key(
+                f"{name}-key",
+                description=key_description(name),
+                enable_key_rotation=True,
+                deletion_window_in_days=_KEY_DAYS[args.protected],
+                opts=retained,
+            ).arn
+            if args.kms or args.keeps_key
+            else None
+        )
+        bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=retained)
+        private = BucketPublicAccessBlock(
+            f"{name}-private",
+            bucket=bucket.bucket,
+            block_public_acls=True,
+            block_public_policy=True,
+            ignore_public_acls=True,
+            restrict_public_buckets=True,
+            opts=retained,
+        )
+        BucketPolicy(
+            f"{name}-policy",
+            bucket=bucket.bucket,
+            policy=bucket.arn.apply(bucket_policy),
+            # S3 rejects both at once: "a conflicting conditional operation is currently in progress".
+            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[private])),
+        )
+        BucketServerSideEncryptionConfiguration(
+            f"{name}-encryption",
+            bucket=bucket.bucket,
+            rules=[_encryption(self.key_arn if args.kms else None)],
+            opts=retained,
+        )
+        versioning = BucketVersioning(
+            f"{name}-versions",
+            bucket=bucket.bucket,
+            versioning_configuration={"status": "Enabled"},
+            opts=retained,
+        )
+        BucketLifecycleConfiguration(
+            f"{name}-lifecycle",
+            bucket=bucket.bucket,
+            rules=[_lifecycle(args.retain_days)],
+            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[versioning])),
+        )
+        self.bucket_name = bucket.bucket
+        self.bucket_arn = bucket.arn
+        self.register_outputs({"bucket_name": self.bucket_name})
+
+    def prefix(self, namespace: str) -> str:
+        """The prefix of a namespace's checkpoints, without slashes.
+
+        Raises ValueError for a namespace that is not in `namespaces`.
+        """
+        if namespace not in self._namespaces:
+            raise ValueError(
+                f"{namespace!r} is not one of the bucket's namespaces {sorted(self._namespaces)}"
+            )
+        return namespace
+
+    def uri(self, namespace: str) -> Output[str]:
+        """The `s3://` address of a namespace's checkpoints."""
+        return Output.concat("s3://", self.bucket_name, "/", self.prefix(namespace))
+
+
+def _encryption(key_arn: Output[str] | None) -> BucketServerSideEncryptionConfigurationRuleArgsDict:
+    # Checkpoints with a customer-provided key (SSE-C) could not be read by other users.
+    if key_arn is None:
+        return {
+            "apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"},
+            "blocked_encryption_types": ["SSE-C"],
+        }
+    return {
+        "apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": key_arn},
+        # One KMS call for many objects: a sharded checkpoint would otherwise be throttled and billed per
+        # shard.
+        "bucket_key_enabled": True,
+        "blocked_encryption_types": ["SSE-C"],
+    }
+
+
+def _lifecycle(retain_days: int) -> BucketLifecycleConfigurationRuleArgsDict:
+    return {
+        "id": "old-versions-and-unfinished-uploads",
+        "status": "Enabled",
+        # The whole bucket. Without a filter S3 expects the prefix of the first version of the API.
+        "filter": {},
+        "noncurrent_version_expiration": {"noncurrent_days": retain_days},
+        "abort_incomplete_multipart_upload": {"days_after_initiation": UPLOAD_DAYS},
+        # Deletes delete markers without remaining versions; never an object.
+        "expiration": {"expired_object_delete_marker": True},
+    }
+
+
+#: Length of the chosen part of a role's name: AWS allows 64 characters, and 26 make it unique.
+_NAME_LIMIT: Final = 38
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointAccessArgs:
+    """Arguments of `CheckpointAccess`.
+
+    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` and `prefix` (no
+    slashes) are what they may use; `key_arn` is the bucket's KMS key, or None.
+    """
+
+    cluster_name: str
+    namespace: str
+    service_account: str = "trainer"
+    bucket_arn: Input[str]
+    prefix: str
+    key_arn: Input[str] | None
+
+
+class CheckpointAccess(ComponentResource):
+    """Lets the pods of one service account use one prefix of the bucket (`holdfast:index:CheckpointAccess`).
+
+    Creates a Role for those pods only, its RolePolicy and its PodIdentityAssociation. The namespace and the
+    service account may be created later. The association must exist before the first pod, because credentials
+    are injected at admission.
+    """
+
+    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
+        role = Role(
+            f"{name}-role",
+            name_prefix=f"{args.cluster_name}-{args.namespace}"[: _NAME_LIMIT - 1] + "-",
+            description=f"Checkpoints of {args.namespace}/{args.service_account} in {args.cluster_name}",
+            assume_role_policy=pod_identity_trust(
+                Workload(
+                    cluster_name=args.cluster_name,
+                    namespace=args.namespace,
+                    service_account=args.service_account,
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        policy = RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
+                lambda known: prefix_access(
+                    bucket_arn=known["bucket"], prefix=args.prefix, key_arn=known["key"]
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        PodIdentityAssociation(
+            f"{name}-association",
+            cluster_name=args.cluster_name,
+            namespace=args.namespace,
+            service_account=args.service_account,
+            role_arn=role.arn,
+            # A pod with the role but without its policy would be denied, and its job would count a failure.
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.role_arn = role.arn
+        self.register_outputs({"role_arn": self.role_arn})

@@ -1,0 +1,236 @@
+"""The Karpenter component for EKS, with the values of its chart and its API priority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from pulumi import ComponentResource, Output, ResourceOptions
+
+from pulumi_holdfast.aws.identities import Place, Workload
+from pulumi_holdfast.aws.karpenter.iam_roles import (
+    ControllerIdentity,
+    ControllerIdentityArgs,
+    KarpenterNodeRole,
+    KarpenterNodeRoleArgs,
+)
+from pulumi_holdfast.aws.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
+from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
+from pulumi_holdfast.ladder.json import Json
+
+#: The release's service account, which is associated with the controller's IAM role.
+SERVICE_ACCOUNT: Final = "karpenter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerValues:
+    """The values that differ between clusters; `repository` is the image's, without a tag."""
+
+    cluster_name: str
+    repository: str
+    version: str
+    digest: str
+    replicas: int
+    isolated: bool
+
+
+def karpenter_values(controller: ControllerValues, queue: str) -> Json:
+    """Return the chart's values; `queue` is the interruption queue's name.
+
+    The chart itself spreads its two replicas over nodes and zones, and keeps them off Karpenter's own nodes.
+    """
+    return {
+        "replicas": controller.replicas,
+        "serviceAccount": {"name": SERVICE_ACCOUNT},
+        "nodeSelector": SYSTEM_NODE_SELECTOR,
+        "tolerations": SYSTEM_TOLERATIONS,
+        "controller": {
+            # Both are set because the chart in Karpenter's repository has the tag and digest of the previous
+            # release, and its digest would take precedence over the tag.
+            "image": {
+                "repository": controller.repository,
+                "tag": controller.version,
+                "digest": controller.digest,
+            },
+            # No CPU limit: a throttled controller would react late to interruption notices.
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
+        },
+        "settings": {
+            "clusterName": controller.cluster_name,
+            "interruptionQueue": queue,
+            "eksControlPlane": True,
+            "isolatedVPC": controller.isolated,
+            # Replaces a node that reports unhealthy GPUs for 10 minutes, or another fault for 30. A spot notice comes 2
+            # minutes in advance and is handled first.
+            "featureGates": {"nodeRepair": True},
+        },
+    }
+
+
+def flow_schemas(namespace: str, service_account: str) -> Mapping[str, Json]:
+    """Return FlowSchema specifications by purpose: the leader election lease, and all other requests.
+
+    In `kube-system` Karpenter would share the priority of the cluster's controllers. In its own namespace it
+    would share that of all other service accounts, and drain nodes too late when jobs or operators flood the
+    API server.
+    """
+    subject: Json = {
+        "kind": "ServiceAccount",
+        "serviceAccount": {"name": service_account, "namespace": namespace},
+    }
+    leases: Json = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "namespaces": [namespace],
+        "verbs": ["get", "create", "update"],
+    }
+    everything: Json = {
+        "apiGroups": ["*"],
+        "resources": ["*"],
+        "namespaces": ["*"],
+        "clusterScope": True,
+        "verbs": ["*"],
+    }
+    return {
+        "leader-election": {
+            "distinguisherMethod": {"type": "ByUser"},
+            "matchingPrecedence": 200,
+            "priorityLevelConfiguration": {"name": "leader-election"},
+            "rules": [{"subjects": [subject], "resourceRules": [leases]}],
+        },
+        "workload": {
+            "distinguisherMethod": {"type": "ByUser"},
+            "matchingPrecedence": 1000,
+            "priorityLevelConfiguration": {"name": "workload-high"},
+            "rules": [
+                {
+                    "subjects": [subject],
+                    "resourceRules": [everything],
+                    "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
+                }
+            ],
+        },
+    }
+
+
+NAMESPACE: Final = "karpenter"
+
+#: Where its Service shows the metrics of its leader and of its other replica in turn.
+METRICS_ADDRESS: Final = f"http://karpenter.{NAMESPACE}.svc:8080/metrics"
+
+_IMAGE: Final = "public.ecr.aws/karpenter/controller"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EksKarpenterArgs:
+    """Arguments of `EksKarpenter`.
+
+    `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or
+    address of charts and `images` a registry; None: the project's own. `version` is the version of Karpenter,
+    its chart and its image; `image_digest` (`sha256:…`) is the image's digest, "" if unknown. `isolated`: the
+    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles.
+    """
+
+    cluster_name: str
+    account: str
+    region: str
+    partition: str
+    charts: str | None
+    images: str | None
+    version: str
+    image_digest: str
+    replicas: int = 2
+    isolated: bool = False
+    role_path: str = "/"
+
+
+class EksKarpenter(ComponentResource):
+    """Karpenter with its resources in AWS (`holdfast:index:EksKarpenter`).
+
+    Creates the role of its nodes, the interruption queue, the controller's role, its FlowSchemas, and in the
+    namespace `karpenter` the releases of its CRDs and controller. Create it after the cluster's Pod Identity
+    agent. It must outlive the pools: without it the finalizers of their nodes are never removed.
+    `instance_profile` exists in an isolated VPC only; elsewhere Karpenter creates its own.
+    """
+
+    node_role_name: Output[str]
+    node_role_arn: Output[str]
+    instance_profile: Output[str] | None
+    queue_name: Output[str]
+
+    def __init__(self, name: str, args: EksKarpenterArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:EksKarpenter", name, None, opts)
+        place = Place(account=args.account, region=args.region, partition=args.partition)
+        nodes = KarpenterNodeRole(
+            f"{name}-node",
+            KarpenterNodeRoleArgs(place=place, instance_profile=args.isolated),
+            opts=ResourceOptions(parent=self),
+        )
+        interruptions = InterruptionQueue(
+            f"{name}-interruption", InterruptionQueueArgs(place=place), opts=ResourceOptions(parent=self)
+        )
+        identity = ControllerIdentity(
+            f"{name}-controller",
+            ControllerIdentityArgs(
+                place=place,
+                workload=_workload(args),
+                node_role=nodes.role_name,
+                queue=interruptions.queue_name,
+                isolated=args.isolated,
+                role_path=args.role_path,
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        places = [
+            KubernetesObject(
+                f"{name}-{purpose}",
+                "flowcontrol.apiserver.k8s.io/v1",
+                "FlowSchema",
+                {"metadata": {"name": f"karpenter-{purpose}"}, "spec": spec},
+                opts=ResourceOptions(parent=self),
+            )
+            for purpose, spec in flow_schemas(NAMESPACE, SERVICE_ACCOUNT).items()
+        ]
+        ChartedOperator(
+            f"{name}-operator",
+            ChartedOperatorArgs(
+                namespace=NAMESPACE,
+                release="karpenter",
+                crds_release="karpenter-crds",
+                crds_chart="karpenter-crds",
+                charts=args.charts,
+                chart="karpenter",
+                version=args.version,
+                chart_version=args.version,
+                values=_values(args, interruptions.queue_name),
+            ),
+            # The association must exist first because identities are injected when a pod is created. The
+            # others must outlive the controller, which terminates instances and reads the queue until it
+            # stops.
+            opts=ResourceOptions(parent=self, depends_on=[nodes, interruptions, identity, *places]),
+        )
+        self.node_role_name = nodes.role_name
+        self.node_role_arn = nodes.role_arn
+        self.instance_profile = nodes.instance_profile
+        self.queue_name = interruptions.queue_name
+        self.register_outputs({"node_role_name": self.node_role_name, "queue_name": self.queue_name})
+
+
+def _workload(args: EksKarpenterArgs) -> Workload:
+    return Workload(cluster_name=args.cluster_name, namespace=NAMESPACE, service_account=SERVICE_ACCOUNT)
+
+
+def _values(args: EksKarpenterArgs, queue: Output[str]) -> Json:
+    controller = ControllerValues(
+        cluster_name=args.cluster_name,
+        repository=image(args.images, _IMAGE),
+        version=args.version,
+        digest=args.image_digest,
+        replicas=args.replicas,
+        isolated=args.isolated,
+    )
+    # Releases accept an output wherever they accept a value.
+    return cast("Json", queue.apply(lambda name: karpenter_values(controller, name)))

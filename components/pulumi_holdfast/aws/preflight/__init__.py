@@ -1,0 +1,30 @@
+"""Checks the AWS account before a stack registers anything: identity, zones, quotas and offers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from pulumi_holdfast.aws.preflight.checks import Account, preflight_problems, preflight_warnings
+from pulumi_holdfast.aws.preflight.queries import AccountQueries
+from pulumi_holdfast.ladder.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pulumi_holdfast.aws.config.stack import AwsPlatform
+
+__all__ = ["Account", "check_account"]
+
+
+def check_account(platform: AwsPlatform, stack: str) -> Account:
+    """Query the account that the credentials belong to, and check that it can hold the stack of this name.
+
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
+    """
+    account = AccountQueries(platform, stack).account()
+    problems = list(preflight_problems(platform, account))
+    if problems:
+        raise ConfigError(problems)
+    for warning in preflight_warnings(platform, account):
+        pulumi.log.warn(warning)
+    return account

@@ -1,0 +1,142 @@
+"""Queries an AWS account for what a stack needs. Every query is a read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from pulumi_aws import get_availability_zones, get_caller_identity
+from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
+from pulumi_aws.iam import get_roles
+from pulumi_aws.servicequotas import get_service_quota
+
+from pulumi_holdfast.aws.preflight.checks import Account, quota_demands
+from pulumi_holdfast.aws.preflight.existing import existing_of
+from pulumi_holdfast.aws.preflight.existing_cluster import existing_eks
+from pulumi_holdfast.aws.preflight.reservations import reservations_of
+from pulumi_holdfast.aws.spot_service_linked_role import PATH
+from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.ladder.labels import CapacityType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pulumi_holdfast.aws.config.stack import AwsPlatform
+
+#: Zones without EKS, by the ids that are the same in every account.
+_WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
+
+#: EC2's limit for the values of one filter.
+_LONGEST_FILTER: Final = 200
+
+
+class AccountQueries:
+    """Queries for the account of a stack's credentials.
+
+    The result of a query without permission is missing in the account; `failed_queries` has the reason.
+    """
+
+    def __init__(self, platform: AwsPlatform, stack: str) -> None:
+        self._platform = platform
+        self._stack = stack
+        self._queries = CloudQueries(
+            credentials="AWS credentials",
+            fix="Log in, or set a profile with `pulumi config set aws:profile …`; "
+            "check with `aws sts get-caller-identity`.",
+        )
+
+    def account(self) -> Account:
+        """Run all queries.
+
+        Raises ConfigError if a query that the stack needs fails.
+        """
+        identity = self._queries.required("sts:GetCallerIdentity", get_caller_identity)
+        by_capacity = self._machines()
+        of_pools = {m.name for pool in self._platform.pools for m in pool.machines(self._platform.region)}
+        every_type = sorted({name for names in by_capacity.values() for name in names} | of_pools)
+        return Account(
+            id=identity.account_id,
+            caller=identity.arn,
+            zones=self._queries.optional("ec2:DescribeAvailabilityZones", self._zones),
+            offered=self._queries.optional(
+                "ec2:DescribeInstanceTypeOfferings", lambda: self._offered(every_type)
+            ),
+            available={
+                capacity: found
+                for capacity, names in by_capacity.items()
+                if (found := self._bought(capacity, sorted(names))) is not None
+            },
+            quotas=self._quotas(),
+            spot_role=self._spot_role(),
+            reservations=reservations_of(self._platform, self._queries),
+            cluster=existing_eks(self._platform, self._queries),
+            existing=existing_of(self._platform, self._stack, self._queries),
+            failed_queries=self._queries.failed,
+        )
+
+    def _machines(self) -> Mapping[CapacityType, set[str]]:
+        """The instance types of the stack, by the capacity type that EC2 sells them with; it has sold reserved ones."""
+        found: dict[CapacityType, set[str]] = defaultdict(set)
+        found[CapacityType.ON_DEMAND].update(machine.name for machine in self._platform.system_machines())
+        for pool in self._platform.pools:
+            if pool.capacity is CapacityType.RESERVED:
+                continue
+            found[pool.capacity].update(machine.name for machine in pool.machines(self._platform.region))
+        return found
+
+    def _zones(self) -> tuple[str, ...]:
+        # Zones of every state: an impaired zone must not remove its subnets from the plan.
+        answer = get_availability_zones(
+            exclude_zone_ids=[*_WITHOUT_EKS], filters=[{"name": "zone-type", "values": ["availability-zone"]}]
+        )
+        return tuple(sorted(answer.names))
+
+    def _offered(self, names: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        zones: dict[str, set[str]] = defaultdict(set)
+        for some in _in_filters(names):
+            answer = get_instance_type_offerings(
+                filters=[{"name": "instance-type", "values": [*some]}], location_type="availability-zone"
+            )
+            for name, zone in zip(answer.instance_types, answer.locations, strict=True):
+                zones[name].add(zone)
+        return {name: frozenset(found) for name, found in zones.items()}
+
+    def _bought(self, capacity: CapacityType, names: Sequence[str]) -> frozenset[str] | None:
+        def ask() -> frozenset[str]:
+            return frozenset(
+                name
+                for some in _in_filters(names)
+                for name in get_instance_types(
+                    filters=[
+                        {"name": "instance-type", "values": [*some]},
+                        {"name": "supported-usage-class", "values": [capacity.value]},
+                    ]
+                ).instance_types
+            )
+
+        return self._queries.optional(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
+
+    def _quotas(self) -> Mapping[str, float]:
+        values: dict[str, float] = {}
+        silent: dict[str, Exception] = {}
+        for code in sorted({need.quota.code for need in quota_demands(self._platform)}):
+            try:
+                values[code] = get_service_quota(service_code="ec2", quota_code=code).value
+            except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
+                silent[code] = error
+        if silent:
+            # One reason for all: a caller without permission for one quota has none for others.
+            self._queries.record_failure(
+                f"servicequotas:GetServiceQuota ({', '.join(silent)})", next(iter(silent.values()))
+            )
+        return values
+
+    def _spot_role(self) -> str | None:
+        # AWS rejects a second role, so an existing one must be found.
+        roles = self._queries.required("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
+        return next(iter(roles.arns), None)
+
+
+def _in_filters(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), _LONGEST_FILTER):
+        yield names[start : start + _LONGEST_FILTER]

@@ -1,0 +1,1 @@
+"""The command line `holdfast`, and the plugin of kubectl."""

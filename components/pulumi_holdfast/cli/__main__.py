@@ -1,0 +1,343 @@
+"""The command line `holdfast`: one table of commands, grouped in the help.
+
+What a command needs is imported when it runs: `holdfast --help` and the shell's completion import no SDK.
+"""
+
+import argparse
+import importlib
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn, cast
+
+# What a shell reports for a command that Ctrl-C ended.
+_INTERRUPTED: Final = 128 + signal.SIGINT
+_FAILED: Final = 1
+_RESUMES: Final = "it continues from here"
+_RESTARTS: Final = "it starts from the beginning"
+
+Adds = Callable[[argparse.ArgumentParser], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A subcommand.
+
+    `run` names the function that takes the parsed arguments and returns the exit code, as `module:function`.
+    `arguments` adds its options, or names a function that does; that module is imported only for this command.
+    `after_interrupt` is what the command does when it is run again after Ctrl-C.
+    """
+
+    summary: str
+    run: str
+    arguments: Adds | str | None = None
+    after_interrupt: str = _RESTARTS
+
+
+def _stack(parser: argparse.ArgumentParser) -> None:
+    _complete(parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `local`"))
+
+
+def _complete(argument: argparse.Action) -> None:
+    """Complete an argument with the names of stacks."""
+    argument.completer = _stacks  # type: ignore[attr-defined]  # read by argcomplete, not declared by argparse
+
+
+def _stack_and_force(parser: argparse.ArgumentParser) -> None:
+    _stack(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="remove everything without running the engine's destroy"
+    )
+
+
+def _stack_and_picture(parser: argparse.ArgumentParser) -> None:
+    _stack(parser)
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="write the walk down the ladder and back up as SVG"
+    )
+
+
+def _stack_or_program(parser: argparse.ArgumentParser) -> None:
+    target = parser.add_argument(
+        "target",
+        metavar="STACK|FOLDER",
+        help="a stack in stacks/, or the folder of any Pulumi program in Python",
+    )
+    _complete(target)
+    to = parser.add_argument(
+        "--to", metavar="STACK", help="a second stack: a job moves to a tier in its cluster, and returns"
+    )
+    _complete(to)
+    program = parser.add_argument_group("for the folder of a program")
+    program.add_argument("--stack", metavar="NAME", help="the stack whose configuration the program reads")
+    program.add_argument(
+        "--existing",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="manifests of objects that exist before the program: definitions, nodes; may be repeated",
+    )
+    program.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="run the installed plugin of a package, which is not simulated; may be repeated",
+    )
+
+
+def _stack_or_spot_gpus(parser: argparse.ArgumentParser) -> None:
+    from pulumi_holdfast.cli.spot_gpus.options import add_options
+
+    _stack(parser)
+    add_options(parser)
+
+
+def _stacks(**_: object) -> list[str]:
+    return sorted(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
+
+
+def _shell(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def _of_stack(
+    summary: str, function: str, *, arguments: Adds = _stack, after_interrupt: str = _RESUMES
+) -> Command:
+    """Return a command that takes a stack."""
+    run = f"pulumi_holdfast.rehearsal.commands:{function}"
+    return Command(summary=summary, run=run, arguments=arguments, after_interrupt=after_interrupt)
+
+
+def _of_module(summary: str, module: str, *, after_interrupt: str = _RESTARTS) -> Command:
+    """Return a command whose module has the functions `add_arguments` and `run`."""
+    adds, run = f"{module}:add_arguments", f"{module}:run"
+    return Command(summary=summary, run=run, arguments=adds, after_interrupt=after_interrupt)
+
+
+GROUPS: Final[dict[str, dict[str, Command]]] = {
+    "Run a stack on this machine, with no account and no cloud": {
+        "preview": _of_stack(
+            "print the engine's plan, the policies' verdicts and a summary", "preview_stack"
+        ),
+        "up": Command(
+            summary="bring the stack up here, with the control plane it needs; with --spot-gpus, in your cloud",
+            run="pulumi_holdfast.cli.__main__:up",
+            arguments=_stack_or_spot_gpus,
+            after_interrupt=_RESUMES,
+        ),
+        "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
+        "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
+        "down": _of_stack(
+            "destroy the stack, then stop all of its processes", "down_stack", arguments=_stack_and_force
+        ),
+        "demo": _of_stack(
+            "run the spot eviction scenarios on a stack that is up",
+            "demo_stack",
+            arguments=_stack_and_picture,
+        ),
+        "rehearse": Command(
+            summary="run the whole lifecycle of a stack or of any Pulumi program in Python, preview to destroy",
+            run="pulumi_holdfast.rehearsal.commands:rehearse_stack",
+            arguments=_stack_or_program,
+        ),
+    },
+    "Prepare a cloud": {
+        "init": _of_module(
+            "write a new project with one stack, which depends on the wheel of a release",
+            "pulumi_holdfast.cli.template.command",
+        ),
+        "bootstrap": _of_module(
+            "create the state store and the key that a cloud's stacks need",
+            "pulumi_holdfast.cli.bootstrap.command",
+            after_interrupt=_RESUMES,
+        ),
+        "preflight": _of_module(
+            "compare the quotas of a stack's account with the stack's demand", "pulumi_holdfast.cli.preflight"
+        ),
+        "cost": _of_module(
+            "print the hourly cost of a stack before it exists", "pulumi_holdfast.cli.cost.command"
+        ),
+    },
+    "Plan a ladder": {
+        "economics": _of_module(
+            "calculate the savings on spot and the settings of a ladder",
+            "pulumi_holdfast.analysis.economics.command",
+        ),
+        "replay": _of_module(
+            "replay a ladder on recorded availability, with the controller's own decisions",
+            "pulumi_holdfast.analysis.replay.command",
+        ),
+        "policies": _of_module(
+            "print the policies that check jobs in the API server, for a program of your own",
+            "pulumi_holdfast.cli.admission_policies.command",
+        ),
+        "determined": _of_module(
+            "convert the resource pools of Determined's master configuration to a stack's pools",
+            "pulumi_holdfast.cli.determined.command",
+        ),
+    },
+    "Work with jobs on a cluster": {
+        "chart": _of_module(
+            "write the fallback controller as a Helm chart, for a cluster that Pulumi does not manage",
+            "pulumi_holdfast.cli.controller_chart",
+        ),
+        "drill": _of_module(
+            "interrupt a node of a job as a cloud does, and measure what that costs",
+            "pulumi_holdfast.cli.kubectl.drill.command",
+        ),
+    },
+    "Maintain this repository": {
+        "pack": _of_module(
+            "build the policy pack as one self-contained folder", "pulumi_holdfast.cli.policy_pack"
+        ),
+        "plugin": _of_module("build the kubectl plugin as one file", "pulumi_holdfast.cli.kubectl.bundle"),
+        "release": _of_module(
+            "build a release twice, compare the bytes, and write its files",
+            "pulumi_holdfast.cli.release.build",
+        ),
+        "schemas": _of_module(
+            "regenerate the editor schemas of stack files", "pulumi_holdfast.config.editor_schema"
+        ),
+        "ci": _of_module(
+            "publish a workflow's result about a stack to its pull request or an issue",
+            "pulumi_holdfast.cli.ci.command",
+        ),
+        "tools": _of_module(
+            "find or build the tools, and regenerate the files that come from pinned sources",
+            "pulumi_holdfast.rehearsal.tools.command",
+            after_interrupt=_RESUMES,
+        ),
+        "completion": Command(
+            summary='print the completion script of a shell: eval "$(holdfast completion bash)"',
+            run="pulumi_holdfast.cli.__main__:print_completion",
+            arguments=_shell,
+        ),
+    },
+}
+
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(build_parser(_completed_command()))
+    parsed = build_parser(words[0] if words else None).parse_args(words)
+    command = COMMANDS[parsed.subcommand]
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell ignores SIGINT for a background job. The engine would inherit that and could not be interrupted.
+        signal.signal(signal.SIGINT, _ignore)
+    try:
+        return cast("int", _resolve(command.run)(parsed))
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: run `holdfast {shlex.join(words)}` again and {command.after_interrupt}",
+            file=sys.stderr,
+        )
+        return _INTERRUPTED
+    except Exception as failure:
+        if not _is_for_the_user(failure):
+            raise
+        print(f"error: {failure}", file=sys.stderr)
+        return _FAILED
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """Return the parser of the command line, with the options of one command only."""
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        usage="holdfast COMMAND ...",
+        description="Spot-first training clusters on EKS, AKS and GKE.",
+        epilog=_commands_by_group(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(
+        dest="subcommand", required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="holdfast"
+    )
+    for name, each in COMMANDS.items():
+        # Without `help` argparse does not list the command a second time, below the groups.
+        subparser = commands.add_parser(name, description=each.summary)
+        if name == command and each.arguments is not None:
+            adds = (
+                cast("Adds", _resolve(each.arguments)) if isinstance(each.arguments, str) else each.arguments
+            )
+            adds(subparser)
+    return parser
+
+
+def up(parsed: argparse.Namespace) -> int:
+    """Bring up a stack here; with `--spot-gpus` write one for a cloud, and bring it up there or rehearse it."""
+    if parsed.spot_gpus is None:
+        return cast("int", _resolve("pulumi_holdfast.rehearsal.commands:up_stack")(parsed))
+    from pulumi_holdfast.cli.spot_gpus.command import bring_up, prepare, terminal
+
+    stack = prepare(parsed, terminal())
+    if parsed.rehearse:
+        from pulumi_holdfast.rehearsal.commands import enter_workspace, rehearse
+
+        rehearse(stack, enter_workspace())
+        return 0
+    return bring_up(stack, yes=parsed.yes)
+
+
+def print_completion(parsed: argparse.Namespace) -> int:
+    """Print the script with which a shell completes the commands, options and stacks."""
+    from argcomplete.shell_integration import shellcode
+
+    try:
+        print(shellcode(["holdfast"], shell=parsed.shell), flush=True)
+    except BrokenPipeError:
+        # The reader, such as `head`, has what it wants. Python would write the rest again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _commands_by_group() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    blocks = [
+        "\n".join([f"{title}:", *(f"  {name:<{width}}{each.summary}" for name, each in group.items())])
+        for title, group in GROUPS.items()
+    ]
+    return "\n\n".join([*blocks, "`holdfast COMMAND --help` shows the options of a command."])
+
+
+def _completed_command() -> str | None:
+    """Return the command on the line that the shell completes."""
+    words = os.environ.get("COMP_LINE", "").split()
+    return words[1] if len(words) > 1 and words[1] in COMMANDS else None
+
+
+def _resolve(name: str) -> Callable[..., object]:
+    module, _, function = name.partition(":")
+    return cast("Callable[..., object]", getattr(importlib.import_module(module), function))
+
+
+def _is_for_the_user(failure: Exception) -> bool:
+    """Whether the message of a failure says all that the user needs: a traceback would hide it."""
+    from pulumi_holdfast.ladder.errors import ConfigError
+    from pulumi_holdfast.rehearsal.errors import RehearsalError
+
+    return isinstance(failure, RehearsalError | ConfigError)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a signal handler
+    raise KeyboardInterrupt
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+"""The clouds that a stack can use: for each, its parser, its composition root, and its provider packages.
+
+The modules of a cloud are imported only for a stack on that cloud, so that a user of one cloud installs one SDK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import pulumi
+
+from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.loader import PLATFORM
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.cli.bootstrap.command import Runner
+    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.ladder.json import Json, JsonValue
+    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.local.config.stack import LocalPlatform
+
+    #: The parsed configuration of any stack.
+    Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
+
+#: Values of a stack outside its document, under a provider's own keys (`aws:region`). None: not set.
+Settings: TypeAlias = "Mapping[str, str | None]"
+
+
+def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
+    """For clouds whose API servers are reachable from anywhere, or whose errors have the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """A cloud as the program uses it.
+
+    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, then composes the
+    stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the Pulumi
+    providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
+    not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
+    compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
+    """
+
+    provider_packages: tuple[str, ...]
+    read: Callable[[Json, Settings], Platform]
+    build: Callable[[Json, Settings, str], None]
+    settings: tuple[str, ...] = ()
+    missing_command: Callable[[], Problem | None] = lambda: None
+    unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
+    quota_uses: Callable[[Json, Settings, str, Runner], Sequence[QuotaUse]] | None = None
+
+
+def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
+    """The summary of each pool of a stack, by name."""
+    if platform.cloud == "local":
+        from pulumi_holdfast.local.training_cluster import pool_summaries as local_summaries
+
+        return local_summaries(platform)
+    if platform.cloud == "aws":
+        from pulumi_holdfast.aws.pools import pool_summaries as aws_summaries
+
+        return aws_summaries(platform)
+    if platform.cloud == "azure":
+        from pulumi_holdfast.azure.pools import pool_summaries as azure_summaries
+
+        return azure_summaries(platform)
+    from pulumi_holdfast.gcp.pools import pool_summaries as gcp_summaries
+
+    return gcp_summaries(platform)
+
+
+def _check_composable(platform: Platform) -> None:
+    """Check rules across fields before the first resource: the jobs' paths down their ladders, the budget, the controller.
+
+    Raises ConfigError. A preview prints the cost of the stack.
+    """
+    from pulumi_holdfast.config.clusters import unused_cluster_warnings
+    from pulumi_holdfast.config.cost.estimate import budget_problems, stack_cost
+    from pulumi_holdfast.config.cost.report import summary
+    from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
+    from pulumi_holdfast.kubernetes.controller_program import controller_archives
+
+    pools = pool_summaries(platform)
+    cost = stack_cost(platform, pools)
+    budget = None if platform.cloud == "local" else platform.budget
+    problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
+    if problems:
+        raise ConfigError(problems)
+    for warning in (
+        *reachability_warnings(platform.namespaces, pools, platform.cloud),
+        *unused_cluster_warnings(platform.clusters, platform.namespaces),
+    ):
+        pulumi.log.warn(warning)
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.info(summary(cost))
+    if platform.fallback.image is None:
+        controller_archives()
+
+
+def _read_local(document: Json, _: Settings) -> LocalPlatform:
+    from pulumi_holdfast.local.config.validation import read_local_platform
+
+    return read_local_platform(document)
+
+
+def _build_local(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_local(document, settings)
+    from pulumi_holdfast.local.training_cluster import compose
+
+    _check_composable(platform)
+    compose(platform, stack)
+
+
+_AWS_REGION: Final = "aws:region"
+_AWS_PROFILE: Final = "aws:profile"
+_AWS_ROLES: Final = "aws:assumeRoles"
+
+
+def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
+    from pulumi_holdfast.aws.config.validation import read_aws_platform
+
+    return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
+
+
+def _build_aws(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_aws(document, settings)
+    from pulumi_holdfast.aws.control_plane.access import Caller
+    from pulumi_holdfast.aws.training_cluster import compose
+
+    _check_composable(platform)
+    # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
+    compose(platform, stack, Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn))
+
+
+def _missing_aws_command() -> Problem | None:
+    from pulumi_holdfast.aws.preflight.checks import credential_plugin_problem
+
+    return credential_plugin_problem()
+
+
+def _aws_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from pulumi_holdfast.aws.preflight.usage import quota_uses
+
+    return quota_uses(_read_aws(document, settings), stack, runner)
+
+
+_AZURE_LOCATION: Final = "azure-native:location"
+_AZURE_SUBSCRIPTION: Final = "azure-native:subscriptionId"
+_AZURE_TENANT: Final = "azure-native:tenantId"
+
+
+def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
+    from pulumi_holdfast.azure.config.validation import read_azure_platform
+
+    return read_azure_platform(
+        document,
+        location=settings.get(_AZURE_LOCATION),
+        subscription_id=settings.get(_AZURE_SUBSCRIPTION),
+        tenant_id=settings.get(_AZURE_TENANT),
+    )
+
+
+def _build_azure(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_azure(document, settings)
+    from pulumi_holdfast.azure.training_cluster import compose
+
+    _check_composable(platform)
+    compose(platform, stack)
+
+
+def _missing_azure_command() -> Problem | None:
+    from pulumi_holdfast.azure.preflight.checks import credential_plugin_problem
+
+    return credential_plugin_problem()
+
+
+def _unreachable_azure_api_server(document: Json, settings: Settings, stack: str) -> Problem | None:
+    from pulumi_holdfast.azure.preflight.queries import unreachable_api_server
+
+    return unreachable_api_server(_read_azure(document, settings), stack)
+
+
+def _azure_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from pulumi_holdfast.azure.preflight.usage import subscription_quota_uses
+
+    return subscription_quota_uses(_read_azure(document, settings), stack, runner)
+
+
+_GCP_PROJECT: Final = "gcp:project"
+_GCP_REGION: Final = "gcp:region"
+
+
+def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
+    from pulumi_holdfast.gcp.config.validation import read_gcp_platform
+
+    return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
+
+
+def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_gcp(document, settings)
+    from pulumi_holdfast.gcp.training_cluster import compose
+
+    _check_composable(platform)
+    compose(platform, stack)
+
+
+def _missing_gcp_command() -> Problem | None:
+    from pulumi_holdfast.gcp.preflight.checks import credential_plugin_problem
+
+    return credential_plugin_problem()
+
+
+def _gcp_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
+    from pulumi_holdfast.gcp.preflight.usage import project_quota_uses
+
+    return project_quota_uses(_read_gcp(document, settings), stack, runner)
+
+
+CLOUDS: Final[Mapping[str, Cloud]] = {
+    "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
+    "aws": Cloud(
+        provider_packages=("aws", "kubernetes"),
+        read=_read_aws,
+        build=_build_aws,
+        settings=(_AWS_REGION, _AWS_PROFILE, _AWS_ROLES),
+        missing_command=_missing_aws_command,
+        quota_uses=_aws_quota_uses,
+    ),
+    "azure": Cloud(
+        provider_packages=("azure-native", "kubernetes"),
+        read=_read_azure,
+        build=_build_azure,
+        settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
+        missing_command=_missing_azure_command,
+        unreachable_api_server=_unreachable_azure_api_server,
+        quota_uses=_azure_quota_uses,
+    ),
+    "gcp": Cloud(
+        provider_packages=("gcp", "kubernetes"),
+        read=_read_gcp,
+        build=_build_gcp,
+        settings=(_GCP_PROJECT, _GCP_REGION),
+        missing_command=_missing_gcp_command,
+        quota_uses=_gcp_quota_uses,
+    ),
+}
+
+
+def cloud_of(document: JsonValue) -> tuple[Cloud, Json]:
+    """The cloud that a stack's document names, with the document.
+
+    Raises ConfigError if there is no document, or if it names no known cloud.
+    """
+    if not isinstance(document, dict):
+        raise ConfigError([_no_document(document)])
+    name = document.get("cloud")
+    if not isinstance(name, str) or name not in CLOUDS:
+        raise ConfigError([_unknown_cloud(document)])
+    return CLOUDS[name], document
+
+
+def _no_document(document: JsonValue) -> Problem:
+    return Problem(
+        field=PLATFORM,
+        value="nothing" if document is None else format_value(document),
+        allowed="a mapping of cloud, pools, namespaces and the cloud's other fields",
+        fix="Start from stacks/Pulumi.local.yaml. Run in the project's directory and select the stack with -s.",
+    )
+
+
+def _unknown_cloud(document: Json) -> Problem:
+    name = document.get("cloud")
+    close = get_close_matches(name.lower(), CLOUDS, n=1) if isinstance(name, str) else []
+    return Problem(
+        field=f"{PLATFORM}.cloud",
+        value=format_value(name) if "cloud" in document else "nothing",
+        allowed=", ".join(CLOUDS),
+        fix=f"Write `cloud: {(close or list(CLOUDS))[0]}`.",
+    )

@@ -1,0 +1,1 @@
+"""What the clouds share of a stack file: sections, rules, messages."""

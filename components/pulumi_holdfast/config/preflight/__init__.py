@@ -1,0 +1,1 @@
+"""What the preflight checks of the clouds share."""

@@ -1,0 +1,1 @@
+"""The fallback controller, exactly as it runs in the cluster."""

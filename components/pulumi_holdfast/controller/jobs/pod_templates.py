@@ -1,0 +1,132 @@
+"""Pod templates: which of a job's templates follow its ladder, the capacity they select, and their resource requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from pulumi_holdfast.controller.api.objects import labels_of, metadata_of, objects, text
+from pulumi_holdfast.controller.reservations.placeholders import reservation_toleration
+from pulumi_holdfast.controller.reservations.placement import placement_of
+from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.ladder.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
+from pulumi_holdfast.ladder.pod_requests import remembered_requests
+from pulumi_holdfast.ladder.quantities import format_quantity
+
+
+def followers(templates: Sequence[Json]) -> tuple[bool, ...]:
+    """Return which pod templates of a job follow its ladder: those that admission has labeled.
+
+    Without labels, those that select a pool or a kind of capacity: a template without a selector (a coordinator on the
+    default pool) stays where it is; if none has a selector, all follow.
+    """
+    marked = tuple(_is_marked(template) for template in templates)
+    if any(marked):
+        return marked
+    selecting = tuple(_selects(mapping(template.get("spec"))) for template in templates)
+    return selecting if any(selecting) else tuple(True for _ in templates)
+
+
+def pool_of(pod_specs: Iterable[Json]) -> str | None:
+    """Return the one pool that templates select; None for none, for several, or if some select none."""
+    pools = {text(selector_of(spec).get(POOL)) or None for spec in pod_specs}
+    return pools.pop() if len(pools) == 1 else None
+
+
+def selector_of(pod_spec: Json) -> Json:
+    """Return a template's node selector."""
+    return mapping(pod_spec.get("nodeSelector"))
+
+
+def with_pool(pod_spec: Json, pool: str, *, reserved_for_uid: str | None) -> Json:
+    """Return a template that selects `pool` and no other capacity.
+
+    `reserved_for_uid`: the uid of the job whose reserved capacity its pods may use; None for none. Other selectors (a zone, a
+    machine type) are the author's and stay.
+    """
+    kept = {key: value for key, value in selector_of(pod_spec).items() if key not in CAPACITY_KEYS}
+    tolerations: list[JsonValue] = [
+        each for each in objects(pod_spec.get("tolerations")) if each.get("key") != RESERVED_FOR
+    ]
+    if reserved_for_uid is not None:
+        tolerations.append(reservation_toleration(reserved_for_uid))
+    changed: dict[str, JsonValue] = {**pod_spec, "nodeSelector": {**kept, POOL: pool}}
+    changed.pop("tolerations", None)
+    return {**changed, "tolerations": tolerations} if tolerations else changed
+
+
+def capacity_selection(pod_spec: Json) -> JsonValue:
+    """Return the part of a template that a move changes, to compare two templates.
+
+    Nothing else: fields that other controllers add to a Job's template would make every Job look outdated.
+    """
+    selector = {
+        key: value for key, value in selector_of(pod_spec).items() if key == POOL or key in CAPACITY_KEYS
+    }
+    reserved = sorted(
+        text(each.get("value"))
+        for each in objects(pod_spec.get("tolerations"))
+        if each.get("key") == RESERVED_FOR
+    )
+    return {"selector": selector, "reserved": reserved}
+
+
+def with_labels(template: Json, labels: Mapping[str, str]) -> Json:
+    """Return a template, of a pod or of a Job, whose objects have further labels."""
+    metadata = metadata_of(template)
+    return {**template, "metadata": {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}}
+
+
+def pod_labels(template: Json) -> Mapping[str, str]:
+    """Return the labels that a template gives its pods."""
+    return {key: text(value) for key, value in labels_of(template).items()}
+
+
+def _is_marked(template: Json) -> bool:
+    return labels_of(template).get(FOLLOWS) == FOLLOWS_VALUE
+
+
+def _selects(pod_spec: Json) -> bool:
+    return bool(selector_of(pod_spec).keys() & {POOL, *CAPACITY_KEYS})
+
+
+def shape_of(
+    pod_spec: Json, count: int, labels: Mapping[str, str] = MappingProxyType({}), problem: str | None = None
+) -> PodShape:
+    """Return the resource requests and the placement of `count` pods of a template; see `placement_of`."""
+    tolerations = tuple(
+        each for each in objects(pod_spec.get("tolerations")) if each.get("key") != RESERVED_FOR
+    )
+    return PodShape(
+        count=count,
+        requests=requests_of(pod_spec),
+        tolerations=tolerations,
+        placement=placement_of(pod_spec, labels, problem),
+    )
+
+
+def requests_of(pod_spec: Json) -> Mapping[str, str]:
+    """Return a pod's effective requests as quantities."""
+    return {name: format_quantity(amount) for name, amount in remembered_requests(pod_spec).items()}
+
+
+def affinity_problem(pod_specs: Iterable[Json], kind: str) -> str | None:
+    """Return why templates cannot be moved to another tier, and the fix; None if they can.
+
+    JobSet's affinity is immutable, and a pool selector beside it may match no node.
+    """
+    keys = sorted({key for spec in pod_specs for key in _required_keys(spec)} & {POOL, *CAPACITY_KEYS})
+    if not keys:
+        return None
+    return (
+        f"its node affinity requires {', '.join(keys)}, which ties it to one kind of capacity: create the {kind} again "
+        "with a nodeSelector instead"
+    )
+
+
+def _required_keys(pod_spec: Json) -> Iterator[str]:
+    affinity = mapping(mapping(pod_spec.get("affinity")).get("nodeAffinity"))
+    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    for term in objects(required.get("nodeSelectorTerms")):
+        yield from (text(each.get("key")) for each in objects(term.get("matchExpressions")))

@@ -1,0 +1,304 @@
+"""Failback: when a better tier is tried, and the stages of an attempt.
+
+The running job is not changed until its capacity on the better tier is reserved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Final
+
+from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.controller.reservations.placement import placement_problem
+from pulumi_holdfast.controller.reservations.pod_shapes import gang_size, machines_needed
+from pulumi_holdfast.controller.state_machine.actions import (
+    CreatePlaceholders,
+    DeletePlaceholders,
+    JobStep,
+    ReleaseReservation,
+    RequestCheckpoint,
+    TaintReservedNodes,
+)
+from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
+from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT, fail_back
+from pulumi_holdfast.controller.state_machine.observation import ContendingGang, Observation, PoolStatus
+from pulumi_holdfast.controller.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
+from pulumi_holdfast.controller.state_machine.tier_visit import RankedTier, is_past_deadline, tiers_above
+from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.quantities import format_duration
+
+# A job that waits for its turn to reserve capacity looks this often, up to twice as long.
+QUEUE_INTERVAL: Final = timedelta(minutes=1)
+
+# At most 16 times as long: after five failbacks that did not last, the spot market may be different a day later.
+_MAX_DOUBLINGS: Final = 4
+
+
+def failback_due_at(state: JobState, policy: Policy) -> datetime | None:
+    """When a better tier is tried next: each failback that did not last doubles the wait.
+
+    Reserved capacity that has begun since the last attempt is tried at once: it is paid for, and nothing interrupts it.
+    """
+    if policy.return_after is None:
+        return None
+    last = state.last_failback_at or state.since
+    rank = policy.rank_of(state.pool)
+    begins = (tier.facts.window.begins for tier in policy.tiers[:rank])
+    due = last + policy.return_after * 2 ** min(state.short_failbacks, _MAX_DOUBLINGS)
+    return min([due, *(time for time in begins if time is not None and time > last)])
+
+
+def failback_deadlines(
+    state: JobState, observation: Observation, policy: Policy
+) -> tuple[datetime | None, ...]:
+    """The times at which this module's result may change although nothing else does."""
+    if state.failback is None:
+        due = failback_due_at(state, policy) if state.has_all_nodes else None
+        is_queued = (
+            due is not None
+            and due <= observation.now
+            and any(
+                _yields_to_older(each.pool, observation) for each in tiers_above(state, observation, policy)
+            )
+        )
+        return (observation.now + _queue_interval(state) if is_queued else due,)
+    asked_at = state.failback.requested_at
+    return (
+        state.failback.since + policy.hold_timeout,
+        None if asked_at is None else asked_at + CHECKPOINT_TIMEOUT,
+    )
+
+
+def reserved_tier(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+    """The better tier whose capacity is completely reserved for the job, including taints; None if there is none."""
+    tier_above = _target(state, observation, policy)
+    if (
+        tier_above is None
+        or observation.reservation is None
+        or observation.reservation.pool != tier_above.pool
+    ):
+        return None
+    is_whole = (
+        0
+        < gang_size(observation.shapes)
+        <= min(observation.reservation.placed, observation.reservation.tainted)
+    )
+    return tier_above if is_whole else None
+
+
+def step_failback(state: JobState, observation: Observation, policy: Policy) -> JobStep:
+    """Start a failback for a job on a lower tier, or take the next step of the current one."""
+    if state.failback is None:
+        return _start(state, observation, policy)
+    if state.failback.stage is FailbackStage.MOVING:
+        return _finish_move(state, observation)
+    tier_above = _target(state, observation, policy)
+    if tier_above is None:
+        return _end(state, observation, f"{state.failback.pool} is no longer an available better tier")
+    if state.failback.stage is FailbackStage.CHECKPOINTING:
+        return _await_checkpoint(state, observation, policy, tier_above)
+    return _await_reservation(state, state.failback, observation, policy)
+
+
+def without_expired_failback(state: JobState, observation: Observation, policy: Policy) -> JobState:
+    """Return the state of a job that cannot move now, without a failback whose reservation has reached its timeout."""
+    is_late = state.failback is not None and observation.now >= state.failback.since + policy.hold_timeout
+    return replace(state, failback=None, last_failback_at=observation.now) if is_late else state
+
+
+def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep:
+    due = failback_due_at(state, policy)
+    is_settled = state.has_all_nodes and observation.can_be_suspended and observation.shapes
+    if due is None or observation.now < due or not is_settled or _is_too_late(observation, policy):
+        return JobStep(state=state)
+    above = tiers_above(state, observation, policy)
+    if not above:
+        return JobStep(state=state)
+    problem = placement_problem([shape.placement for shape in observation.shapes])
+    if problem is not None:
+        message = (
+            f"No capacity can be reserved on a better tier, because {problem}; the job stays on {state.pool}."
+        )
+        event = JobEvent(reason=EventReason.PLACEMENT_NOT_RESERVABLE, message=message)
+        return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
+    fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
+    if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
+        return JobStep(state=state)
+    if not fitting:
+        return JobStep(
+            state=replace(state, last_failback_at=observation.now),
+            events=(
+                JobEvent(
+                    reason=EventReason.FAILBACK_NO_CAPACITY,
+                    message=f"No better tier's limits allow as many nodes as the job needs; it stays on {state.pool}.",
+                ),
+            ),
+        )
+    return _reserve(
+        state,
+        observation,
+        policy,
+        next(tier_above for tier_above in fitting if not _yields_to_older(tier_above.pool, observation)),
+    )
+
+
+def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier) -> JobStep:
+    attempt = FailbackAttempt(pool=tier_above.pool, stage=FailbackStage.RESERVING, since=observation.now)
+    # Release other reservations first: two tiers' capacity is never paid for at once.
+    action = (
+        CreatePlaceholders(pool=tier_above.pool, shapes=observation.shapes)
+        if observation.reservation is None
+        else ReleaseReservation()
+    )
+    return JobStep(
+        state=replace(state, failback=attempt),
+        actions=(action,),
+        events=(
+            JobEvent(
+                reason=EventReason.FAILBACK_STARTED,
+                message=(
+                    f"Capacity in {tier_above.pool} is requested for up to {format_duration(policy.hold_timeout)}; the job "
+                    f"keeps running in {state.pool} until all of it is reserved."
+                ),
+            ),
+        ),
+    )
+
+
+def _await_reservation(
+    state: JobState, attempt: FailbackAttempt, observation: Observation, policy: Policy
+) -> JobStep:
+    """RESERVING and TAINTING: create the missing placeholders, then taint their nodes."""
+    tier_above = reserved_tier(state, observation, policy)
+    if tier_above is not None and observation.can_be_suspended:
+        return _reservation_complete(state, attempt, observation, tier_above)
+    if observation.now >= attempt.since + policy.hold_timeout:
+        return _try_next_tier(state, observation, policy)
+    if _yields_to_older(attempt.pool, observation):
+        return _yield_reservation(state, attempt)
+    wanted = gang_size(observation.shapes)
+    if observation.reservation is not None and observation.reservation.pool != attempt.pool:
+        return JobStep(state=state, actions=(ReleaseReservation(),))
+    if observation.reservation is not None and observation.reservation.placed >= wanted > 0:
+        tainting = replace(state, failback=replace(attempt, stage=FailbackStage.TAINTING))
+        return JobStep(state=tainting, actions=(TaintReservedNodes(),))
+    holding = replace(state, failback=replace(attempt, stage=FailbackStage.RESERVING))
+    if observation.reservation is None or observation.reservation.pods < wanted:
+        return JobStep(
+            state=holding, actions=(CreatePlaceholders(pool=attempt.pool, shapes=observation.shapes),)
+        )
+    return JobStep(state=holding)
+
+
+def _reservation_complete(
+    state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
+) -> JobStep:
+    if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
+        # A copy is not reached by requests: it gets SIGTERM.
+        return fail_back(state, observation, tier_above)
+    asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
+    return JobStep(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))
+
+
+def _await_checkpoint(
+    state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier
+) -> JobStep:
+    attempt = state.failback
+    if attempt is None or reserved_tier(state, observation, policy) is None:
+        # A reserved node is gone: there is nothing to move to, and the timeout stays the same.
+        again = replace(attempt, stage=FailbackStage.RESERVING, requested_at=None) if attempt else None
+        return JobStep(state=replace(state, failback=again))
+    asked_at = attempt.requested_at or attempt.since
+    if not observation.can_be_suspended and observation.now >= attempt.since + policy.hold_timeout:
+        return _end(
+            state, observation, "it could not be suspended while the better tier's capacity was reserved"
+        )
+    is_answered = observation.checkpointed_at is not None and observation.checkpointed_at >= asked_at
+    if (is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT) and observation.can_be_suspended:
+        return fail_back(state, observation, tier_above)
+    is_sent = observation.checkpoint_requested_at == asked_at
+    return JobStep(state=state, actions=() if is_sent else (RequestCheckpoint(at=asked_at),))
+
+
+def _try_next_tier(state: JobState, observation: Observation, policy: Policy) -> JobStep:
+    """Try the next better tier after one whose capacity did not come; after the last one, wait until the next failback."""
+    tried = policy.rank_of(state.failback.pool) if state.failback else None
+    rest = [
+        tier_above
+        for tier_above in tiers_above(state, observation, policy)
+        if tried is not None
+        and tier_above.rank > tried
+        and _has_capacity(tier_above, observation)
+        and not _yields_to_older(tier_above.pool, observation)
+    ]
+    if rest and not _is_too_late(observation, policy):
+        return _reserve(state, observation, policy, rest[0])
+    return _end(state, observation, "the better tiers had no capacity in time")
+
+
+def _yields_to_older(pool: str, observation: Observation) -> bool:
+    """Whether an older job's reservation in a pool is incomplete: two half reservations would help neither job."""
+    other = observation.pools.get(pool, PoolStatus()).reserving
+    return other is not None and other < ContendingGang(created=observation.created, uid=observation.uid)
+
+
+def _queue_interval(state: JobState) -> timedelta:
+    """How long a job waits before it tries to reserve again: spread by a hash, so that jobs do not all try at once."""
+    digest = hashlib.sha256(state.uid.encode()).digest()
+    return QUEUE_INTERVAL * (1 + int.from_bytes(digest[:4], "big") / 2**32)
+
+
+def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> JobStep:
+    """Release the reservation in favor of an older job. The next attempt is due at once, after that job's."""
+    return JobStep(
+        state=replace(state, failback=None),
+        events=(
+            JobEvent(
+                reason=EventReason.FAILBACK_ENDED,
+                message=f"The job keeps running on {state.pool}: an older job reserves capacity in {attempt.pool} first.",
+            ),
+        ),
+    )
+
+
+def _end(state: JobState, observation: Observation, why: str) -> JobStep:
+    """End an attempt. `decide` releases what was reserved, since no failback is under way."""
+    return JobStep(
+        state=replace(state, failback=None, last_failback_at=observation.now),
+        events=(
+            JobEvent(
+                reason=EventReason.FAILBACK_ENDED, message=f"The job keeps running on {state.pool}: {why}."
+            ),
+        ),
+    )
+
+
+def _finish_move(state: JobState, observation: Observation) -> JobStep:
+    """Finish after the job was resumed on reserved nodes, which stay reserved until all of its pods are bound."""
+    if state.phase is Phase.RUNNING and observation.is_placed:
+        return JobStep(state=replace(state, failback=None))
+    has_placeholders = observation.reservation is not None and observation.reservation.pods > 0
+    return JobStep(state=state, actions=(DeletePlaceholders(),) if has_placeholders else ())
+
+
+def _target(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+    if state.failback is None or policy.return_after is None:
+        return None
+    above = tiers_above(state, observation, policy)
+    return next((tier_above for tier_above in above if tier_above.pool == state.failback.pool), None)
+
+
+def _is_too_late(observation: Observation, policy: Policy) -> bool:
+    return is_past_deadline(replace(observation, now=observation.now + policy.hold_timeout), policy)
+
+
+def _has_capacity(tier_above: RankedTier, observation: Observation) -> bool:
+    """Whether the pool's limits allow the machines that the gang needs, besides those in use."""
+    known = observation.pools.get(tier_above.pool, PoolStatus())
+    limits = [limit for limit in (tier_above.tier.facts.max_nodes, known.max_nodes) if limit is not None]
+    return (
+        not limits
+        or machines_needed(observation.shapes, tier_above.tier.facts.machine)
+        <= min(limits) - known.nodes_in_use
+    )

@@ -1,0 +1,220 @@
+"""The control plane of a GKE cluster, its maintenance windows and its database encryption key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_gcp.container import Cluster
+from pulumi_gcp.kms import CryptoKeyIAMMember
+
+from pulumi_holdfast.gcp.control_plane.system_nodes import OAUTH_SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pulumi import Input
+    from pulumi_gcp.container import (
+        ClusterMaintenancePolicyArgsDict,
+        ClusterMaintenancePolicyMaintenanceExclusionArgsDict,
+        ClusterNodeConfigArgsDict,
+    )
+
+    from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
+    from pulumi_holdfast.gcp.network import VpcNativeNetwork
+
+
+_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseKey:
+    """A customer-managed key, and the number of the cluster's project.
+
+    `key` is `projects/<project>/locations/<region>/keyRings/<ring>/cryptoKeys/<key>`, in the cluster's
+    region.
+    """
+
+    key: str
+    project_number: str
+
+
+class DatabaseKeyAccess(ComponentResource):
+    """Lets GKE encrypt and decrypt with a key (`holdfast:index:DatabaseKeyAccess`).
+
+    Creates the grant to the project's GKE service agent, before the cluster. It stays when the stack is
+    destroyed: another cluster of the project may depend on the same grant.
+    """
+
+    key: str
+
+    def __init__(self, name: str, args: DatabaseKey, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:DatabaseKeyAccess", name, None, opts)
+        CryptoKeyIAMMember(
+            f"{name}-grant",
+            crypto_key_id=args.key,
+            role=_ROLE,
+            member=f"serviceAccount:service-{args.project_number}@container-engine-robot.iam.gserviceaccount.com",
+            opts=ResourceOptions(parent=self, retain_on_delete=True),
+        )
+        self.key = args.key
+        self.register_outputs({})
+
+
+Scope: TypeAlias = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenanceExclusion:
+    """A time in which GKE performs no upgrades of a scope.
+
+    `start` and `end` are times in UTC (`2026-01-01T00:00:00Z`). They are constants because "now" would show a
+    difference at each `up`. `end` None: until the end of support of the cluster's minor version, which GKE
+    determines.
+    """
+
+    name: str
+    start: str
+    end: str | None = None
+    scope: Scope = "NO_MINOR_OR_NODE_UPGRADES"
+
+    def as_exclusion(self) -> ClusterMaintenancePolicyMaintenanceExclusionArgsDict:
+        """Return GKE's maintenance exclusion, with an end time or an end-time behavior."""
+        if self.end is None:
+            return {
+                "exclusion_name": self.name,
+                "start_time": self.start,
+                "exclusion_options": {"scope": self.scope, "end_time_behavior": "UNTIL_END_OF_SUPPORT"},
+            }
+        return {
+            "exclusion_name": self.name,
+            "start_time": self.start,
+            "end_time": self.end,
+            "exclusion_options": {"scope": self.scope},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """The hours in which GKE performs automatic upgrades, and the exclusions.
+
+    `start` and `end` are the first window in UTC (`2026-01-03T00:00:00Z`), `recurrence` is its RFC 5545 rule
+    (`FREQ=WEEKLY;BYDAY=SA,SU`). GKE requires 48 hours in any 32 days, in windows of at least four hours.
+    """
+
+    start: str
+    end: str
+    recurrence: str
+    exclusions: Sequence[MaintenanceExclusion] = ()
+
+    def as_policy(self) -> ClusterMaintenancePolicyArgsDict:
+        """Return the cluster's maintenance policy."""
+        return {
+            "recurring_window": {
+                "start_time": self.start,
+                "end_time": self.end,
+                "recurrence": self.recurrence,
+            },
+            "maintenance_exclusions": [exclusion.as_exclusion() for exclusion in self.exclusions],
+        }
+
+
+#: They describe GKE's initial pool, which is removed at once. GKE later returns another pool's values, and
+#: the difference would replace the cluster with everything in it.
+_OF_THE_FIRST_POOL: Final = ("initialNodeCount", "nodeConfig")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeControlPlaneArgs:
+    """`location` is a region, or a zone for a zonal control plane; `zones` are the zones of nodes.
+
+    `database_key` is the full name of a key that GKE's service agent may use. If `protected`, the cluster
+    cannot be deleted.
+    """
+
+    cluster_name: str
+    project: str
+    location: str
+    zones: Sequence[str]
+    network: VpcNativeNetwork
+    version: str
+    channel: str
+    maintenance: Maintenance
+    access: ControlPlaneAccess
+    node_service_account: Input[str]
+    database_key: str | None
+    protected: bool
+
+
+class GkeControlPlane(ComponentResource):
+    """The API server, without nodes (`holdfast:index:GkeControlPlane`).
+
+    Creates the cluster. GKE requires an initial pool, which is removed at once. It uses the nodes' service
+    account, because Compute Engine's default one may be disabled or may edit the project.
+    """
+
+    cluster: Cluster
+
+    def __init__(self, name: str, args: GkeControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:GkeControlPlane", name, None, opts)
+        self.cluster = Cluster(
+            f"{name}-gke",
+            name=args.cluster_name,
+            project=args.project,
+            location=args.location,
+            node_locations=_further_zones(args.location, args.zones),
+            min_master_version=args.version,
+            release_channel={"channel": args.channel},
+            maintenance_policy=args.maintenance.as_policy(),
+            network=args.network.network_id,
+            subnetwork=args.network.subnetwork_id,
+            networking_mode="VPC_NATIVE",
+            ip_allocation_policy={
+                "cluster_secondary_range_name": args.network.pods_range,
+                "services_secondary_range_name": args.network.services_range,
+            },
+            datapath_provider="ADVANCED_DATAPATH",
+            private_cluster_config=args.access.as_private_cluster(),
+            control_plane_endpoints_config=args.access.as_endpoints(),
+            master_authorized_networks_config=args.access.as_authorized_networks(),
+            # Pods mount buckets with it; without it a volume of the driver gcsfuse.csi.storage.gke.io stays pending.
+            addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
+            workload_identity_config={"workload_pool": f"{args.project}.svc.id.goog"},
+            database_encryption=(
+                None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
+            ),
+            # Removes empty nodes only. The other profile moves pods to empty more nodes, and a training pod
+            # that is moved loses its progress.
+            cluster_autoscaling={"enabled": False, "autoscaling_profile": "BALANCED"},
+            enable_shielded_nodes=True,
+            initial_node_count=1,
+            remove_default_node_pool=True,
+            node_config=_first_pool(args.node_service_account),
+            # The pools are separate resources; listed here as well, they would show as differences of the
+            # cluster.
+            skip_node_pool_refresh=True,
+            deletion_protection=args.protected,
+            opts=ResourceOptions(
+                parent=self, protect=True if args.protected else None, ignore_changes=list(_OF_THE_FIRST_POOL)
+            ),
+        )
+        self.register_outputs({"name": self.cluster.name})
+
+
+def _further_zones(location: str, zones: Sequence[str]) -> list[str] | None:
+    """Return the nodes' zones without the location of a zonal control plane, which GKE implies."""
+    return [zone for zone in zones if zone != location] or None
+
+
+def _first_pool(service_account: Input[str]) -> ClusterNodeConfigArgsDict:
+    return {
+        "service_account": service_account,
+        "oauth_scopes": list(OAUTH_SCOPES),
+        # A new project has a quota of 500 GB of SSD per region, of which three default disks would take 300.
+        "disk_type": "pd-standard",
+        "disk_size_gb": 30,
+        # An organization policy may require it, also for machines that exist for a minute.
+        "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
+        "workload_metadata_config": {"mode": "GKE_METADATA"},
+    }

@@ -1,0 +1,30 @@
+"""Checks the Google Cloud project before a stack registers anything: what it offers, and what an earlier update made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from pulumi_holdfast.gcp.preflight.checks import Project, preflight_problems, preflight_warnings
+from pulumi_holdfast.gcp.preflight.queries import ProjectQueries
+from pulumi_holdfast.ladder.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+
+__all__ = ["Project", "check_project"]
+
+
+def check_project(platform: GcpPlatform, stack: str) -> Project:
+    """Query the project of a stack, and check that it can hold the stack.
+
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
+    """
+    project = ProjectQueries(platform, stack).project()
+    problems = list(preflight_problems(platform, project))
+    if problems:
+        raise ConfigError(problems)
+    for warning in preflight_warnings(platform, project):
+        pulumi.log.warn(warning)
+    return project

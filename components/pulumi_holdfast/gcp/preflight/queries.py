@@ -1,0 +1,178 @@
+"""Queries Google Cloud. Beside existing_cluster.py, no other module of the program does; every query is a read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pulumi_gcp.cloudquota import get_s_quota_infos
+from pulumi_gcp.compute import get_machine_types, get_subnetwork, get_zones
+from pulumi_gcp.container import get_engine_versions
+from pulumi_gcp.organizations import get_project
+from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_account
+
+from pulumi_holdfast.config import naming
+from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.gcp.config.cluster import Channel, GcpCluster
+from pulumi_holdfast.gcp.network import PODS_RANGE, SERVICES_RANGE, subnetwork_name
+from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges
+from pulumi_holdfast.gcp.preflight.existing_cluster import existing_gke
+from pulumi_holdfast.gcp.preflight.quotas import QuotaRow, granted_in
+from pulumi_holdfast.kubernetes.labels import STACK_LABEL
+from pulumi_holdfast.ladder.machines import zones_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.preflight.quotas import Granted
+
+
+class ProjectQueries:
+    """Queries for the project of a stack.
+
+    The result of a query without permission, or of a disabled API, is missing in the project; `failed_queries` has the
+    reason.
+    """
+
+    def __init__(self, platform: GcpPlatform, stack: str) -> None:
+        self._platform = platform
+        self._stack = stack
+        self._queries = CloudQueries(
+            credentials="Google Cloud credentials",
+            fix="Log in with `gcloud auth application-default login`; if the message names an API, enable it with "
+            f"`gcloud services enable API --project {platform.project}`.",
+        )
+
+    def project(self) -> Project:
+        """Run all queries.
+
+        Raises ConfigError if a query that the stack needs fails.
+        """
+        platform, queries = self._platform, self._queries
+        # The number is part of every principal's name.
+        number = queries.required(
+            "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
+        )
+        zones = queries.optional("compute.zones.list", self._zones)
+        cluster = existing_gke(platform, queries)
+        return Project(
+            number=number,
+            storage_agent=self._storage_agent(number),
+            cluster=cluster,
+            cluster_zones=zones_of_cluster(platform, zones) if cluster is None else cluster.zones,
+            zones=zones,
+            offered=self._sold(zones or zones_of(platform.region)),
+            newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
+            subnetwork=queries.optional("compute.subnetworks.get", self._subnetwork),
+            buckets=queries.optional("storage.buckets.list", self._buckets) or {},
+            granted=queries.optional("cloudquotas.quotas.get", self._granted),
+            failed_queries=queries.failed,
+        )
+
+    def _zones(self) -> tuple[str, ...]:
+        # Zones of every state: an outage of a zone must not move the nodes of a stack.
+        answer = get_zones(project=self._platform.project, region=self._platform.region)
+        return tuple(sorted(answer.names))
+
+    def _sold(self, zones: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        system = (machine.name for machine in self._platform.system_machines())
+        types = sorted({*system, *(pool.machine_type for pool in self._platform.pools)})
+        wanted = " OR ".join(f'(name = "{name}")' for name in types)
+        offered: dict[str, frozenset[str]] = {}
+        silent: list[str] = []
+        for zone in zones:
+            try:
+                answer = get_machine_types(project=self._platform.project, zone=zone, filter=wanted)
+                offered[zone] = frozenset(machine.name for machine in answer.machine_types)
+            except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
+                if not silent:
+                    # One reason for all: a caller without permission in one zone has none in others.
+                    self._queries.record_failure("compute.machineTypes.list", error)
+                silent.append(zone)
+        return offered
+
+    def _newest(self) -> Mapping[Channel, str]:
+        answer = get_engine_versions(project=self._platform.project, location=self._platform.location)
+        by_name = answer.release_channel_latest_version
+        return {channel: by_name[channel.upper()] for channel in Channel if channel.upper() in by_name}
+
+    def _granted(self) -> Granted:
+        infos = get_s_quota_infos(
+            parent=f"projects/{self._platform.project}", service="compute.googleapis.com"
+        ).quota_infos
+        return granted_in(
+            self._platform.region,
+            (
+                QuotaRow(
+                    id=info.quota_id,
+                    dimensions=row.dimensions,
+                    locations=tuple(row.applicable_locations),
+                    value=int(row.details[0].value or 0) if row.details else 0,
+                )
+                for info in infos
+                for row in info.dimensions_infos
+            ),
+        )
+
+    def _subnetwork(self) -> SubnetworkRanges | None:
+        name = subnetwork_name(naming.gke_cluster_name(self._stack))
+        try:
+            found = get_subnetwork(project=self._platform.project, region=self._platform.region, name=name)
+        except Exception as error:
+            # A new stack has none, and one in an existing network neither.
+            if _NOT_FOUND in str(error):
+                return None
+            raise
+        if not found.ip_cidr_range:
+            return None
+        ranges = {each.range_name: each.ip_cidr_range for each in found.secondary_ip_ranges or ()}
+        return SubnetworkRanges(
+            nodes=found.ip_cidr_range, pods=ranges.get(PODS_RANGE), services=ranges.get(SERVICES_RANGE)
+        )
+
+    def _buckets(self) -> Mapping[str, bool]:
+        """Whether each bucket of this stack has a hierarchical namespace; a destroyed stack may have left some."""
+        project, stack = self._platform.project, naming.as_google_label_value(self._stack)
+        labeled = [
+            bucket.name
+            for bucket in get_buckets(project=project, prefix=_BUCKET).buckets
+            if (bucket.labels or {}).get(STACK_LABEL) == stack
+        ]
+        return {
+            name: any(each.enabled for each in get_bucket(name=name).hierarchical_namespaces)
+            for name in labeled
+        }
+
+    def _storage_agent(self, number: str) -> str:
+        if self._platform.checkpoints.kms_key is None:
+            return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
+        # The query creates the account if it does not exist; until then a grant to it is rejected.
+        return self._queries.required(
+            "resourcemanager.projects.get",
+            lambda: get_project_service_account(project=self._platform.project).email_address,
+        )
+
+
+#: How the provider's error ends for an object that does not exist.
+_NOT_FOUND: Final = "not found"
+
+#: The prefix of the generated name of a stack's bucket.
+_BUCKET: Final = "checkpoints-bucket-"
+
+#: GKE's default number of zones for a regional cluster.
+_ZONES_OF_A_REGION: Final = 3
+
+
+def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> tuple[str, ...]:
+    """The zones of the system nodes, and of pools without zones.
+
+    Those of the configuration; otherwise that of a zonal control plane; otherwise the first three, by name, of the
+    region's `available` zones, with None for the known ones.
+    """
+    cluster = platform.cluster
+    if isinstance(cluster, GcpCluster) and cluster.zones is not None:
+        return cluster.zones
+    if platform.location != platform.region:
+        return (platform.location,)
+    there = zones_of(platform.region) if available is None else available
+    return tuple(there[:_ZONES_OF_A_REGION])

@@ -1,0 +1,1 @@
+"""What every cluster gets: operators, admission, the fallback controller, training namespaces."""

@@ -1,0 +1,148 @@
+"""Admission of pods: one MutatingAdmissionPolicy and binding for each admission rule of a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pulumi import ComponentResource, ResourceOptions
+
+from pulumi_holdfast.kubernetes.admission.expressions import (
+    ASKS_VARIABLE,
+    GANG_VARIABLE,
+    annotation_patch,
+    gang_labels,
+    has_limit,
+    label_patch,
+    mark_patch,
+    matches_rule,
+    one_zone_patch,
+    removal_patch,
+    toleration_patch,
+)
+from pulumi_holdfast.kubernetes.admission.rules import (
+    AdmissionRule,
+    AnnotationRule,
+    LabelRule,
+    OneZoneRule,
+    TolerationRule,
+    version_problem,
+)
+from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import TOLERATES, TRAINING, TRAINING_VALUE
+
+
+def policy_name(rule: AdmissionRule) -> str:
+    """Return the name of the rule's policy and of its binding."""
+    return f"training-{rule.name}-pods"
+
+
+def policy_spec(rule: AdmissionRule) -> Json:
+    """Return the specification of the rule's MutatingAdmissionPolicy.
+
+    It matches pods on creation only; job objects have policies of their own. The API server reinvokes a
+    policy after another one changed the pod (for example, added a selector) only if the policy's match
+    conditions held the first time. So the policy has no match conditions; its patches contain the conditions
+    instead.
+    """
+    mutations: list[JsonValue] = [
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}} for patch in patches(rule)
+    ]
+    return {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+            ],
+        },
+        **variables(rule),
+        "mutations": mutations,
+    }
+
+
+def policy_annotations(rule: AdmissionRule) -> Mapping[str, str]:
+    """Return the annotation that describes the rule in JSON, for readers that cannot evaluate CEL."""
+    if not isinstance(rule, TolerationRule):
+        return {}
+    selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
+    told: Json = {"taint": rule.taint.as_taint(), "selections": selections, "resources": [*rule.resources]}
+    return {TOLERATES: json.dumps(told, sort_keys=True)}
+
+
+def patches(rule: AdmissionRule) -> Sequence[str]:
+    """Return the rule's JSON patches, in the order in which they are applied."""
+    if isinstance(rule, AnnotationRule):
+        return [annotation_patch(rule.annotation, rule.value)]
+    if isinstance(rule, LabelRule):
+        return [label_patch(rule.label, rule.value, service_account=rule.service_account)]
+    if isinstance(rule, OneZoneRule):
+        return [mark_patch(rule.label, rule.value), one_zone_patch(rule.label, rule.value)]
+    return [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
+
+
+def variables(rule: AdmissionRule) -> Json:
+    """Return the variables that the rule's patches use."""
+    if isinstance(rule, AnnotationRule | LabelRule):
+        return {}
+    if isinstance(rule, OneZoneRule):
+        return {
+            "variables": [
+                {"name": ASKS_VARIABLE, "expression": has_limit(rule.resource)},
+                {"name": GANG_VARIABLE, "expression": gang_labels()},
+            ]
+        }
+    return {"variables": [{"name": ASKS_VARIABLE, "expression": matches_rule(rule)}]}
+
+
+def binding_spec(rule: AdmissionRule) -> Json:
+    """Return the specification of the rule's MutatingAdmissionPolicyBinding."""
+    return {"policyName": policy_name(rule)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingAdmissionArgs:
+    """The cluster's Kubernetes version (a minor version) and its admission rules."""
+
+    kubernetes_version: str
+    rules: tuple[AdmissionRule, ...]
+
+
+class TrainingAdmission(ComponentResource):
+    """Admission of pods in the training namespaces of one cluster (`holdfast:index:TrainingAdmission`).
+
+    Creates a MutatingAdmissionPolicy and its binding for each rule, named `training-<rule>-pods`. They apply
+    to pods that are created in namespaces with the label `holdfast.dev/training: "true"`.
+
+    Raises ConfigError if the cluster is older than Kubernetes 1.36.
+    """
+
+    def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:
+        taints = [rule.taint for rule in args.rules if isinstance(rule, TolerationRule)]
+        problem = version_problem("kubernetes_version", args.kubernetes_version, taints)
+        if problem is not None:
+            raise ConfigError([problem])
+        super().__init__("holdfast:index:TrainingAdmission", name, None, opts)
+        for rule in args.rules:
+            policy = KubernetesObject(
+                f"{name}-{rule.name}",
+                ADMISSION,
+                "MutatingAdmissionPolicy",
+                {
+                    "metadata": {"name": policy_name(rule), "annotations": policy_annotations(rule)},
+                    "spec": policy_spec(rule),
+                },
+                opts=ResourceOptions(parent=self),
+            )
+            KubernetesObject(
+                f"{name}-{rule.name}-binding",
+                ADMISSION,
+                "MutatingAdmissionPolicyBinding",
+                {"metadata": {"name": policy_name(rule)}, "spec": binding_spec(rule)},
+                opts=ResourceOptions(parent=self, depends_on=[policy]),
+            )
+        self.register_outputs({})

@@ -1,0 +1,219 @@
+"""Installs what every stack runs in its cluster: operators, admission, the fallback controller, training namespaces.
+
+The composition roots (`components/pulumi_holdfast/aws/training_cluster.py` and its siblings) create the cluster and its pools, and call this module for
+the rest. An operator is added here once, for all clouds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.kubernetes.admission.job_admission import (
+    JobAdmission,
+    JobAdmissionArgs,
+    capacity_selections,
+)
+from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation, JobValidationArgs
+from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from pulumi_holdfast.kubernetes.controller_program import controller_archives
+from pulumi_holdfast.kubernetes.fallback_controller.component import (
+    FallbackController,
+    FallbackControllerArgs,
+)
+from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
+from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
+from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs
+from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, DevicePluginsArgs
+from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
+from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_tiers
+from pulumi_holdfast.kubernetes.training_namespace import (
+    SERVICE_ACCOUNT,
+    TrainingNamespace,
+    TrainingNamespaceArgs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input
+
+    from pulumi_holdfast.config.ladder import ControllerSection, MonitoringSection
+    from pulumi_holdfast.config.namespace import NamespaceSection
+    from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
+    from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
+    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.ladder.pools import PoolSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmissionPlan:
+    """The admission rules of a cloud.
+
+    `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `selections` are node
+    selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
+    """
+
+    kubernetes_version: str
+    pod_rules: Sequence[AdmissionRule]
+    other_rules: Sequence[AdmissionRule] = ()
+    selections: Sequence[NodeSelection] = ()
+    claims: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The cloud identity of a namespace's jobs: the name and annotations of their service account."""
+
+    service_account: str = SERVICE_ACCOUNT
+    annotations: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterServices:
+    """Installs services in one cluster.
+
+    `charts` is a directory or an address of charts, `images` a registry; None: upstream's. `replicas` is the number of
+    pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them.
+    """
+
+    cluster: pulumi.Resource
+    kubernetes: pulumi.ProviderResource
+    charts: str | None
+    images: str | None = None
+    replicas: int = 2
+    karpenter_metrics: str | None = None
+
+    def after(self, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
+        """Options for a resource in the cluster that depends on `resources`."""
+        return pulumi.ResourceOptions(providers=[self.kubernetes], depends_on=[self.cluster, *resources])
+
+    def operators(self) -> Operators:
+        """Install the operators of jobs: JobSet and KubeRay."""
+        return Operators(
+            "operators",
+            OperatorsArgs(
+                charts=self.charts,
+                images=self.images,
+                versions=versions.JOB_OPERATORS,
+                replicas=self.replicas,
+            ),
+            opts=self.after(),
+        )
+
+    def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:
+        """Install the device plugins for GPUs and, with `efa`, for Elastic Fabric Adapters."""
+        return DevicePlugins(
+            "device-plugins",
+            DevicePluginsArgs(
+                charts=self.charts,
+                images=self.images,
+                nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
+                efa_version=versions.EFA_DEVICE_PLUGIN if efa else None,
+                region=region,
+            ),
+            opts=self.after(),
+        )
+
+    def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
+        """Install the monitoring of the controller that the stack configures."""
+        if not (monitoring.dashboard or monitoring.alerts):
+            return
+        Monitoring(
+            "monitoring",
+            MonitoringArgs(
+                has_dashboard=monitoring.dashboard,
+                has_alerts=monitoring.alerts,
+                labels={"release": monitoring.release} if monitoring.release else {},
+            ),
+            opts=self.after(fallback),
+        )
+
+    def admission_and_fallback(
+        self,
+        controller: ControllerSection,
+        plan: AdmissionPlan,
+        *,
+        pools: Sequence[pulumi.Resource],
+        clusters: Sequence[OtherCluster] = (),
+        accepted: Sequence[Input[str]] = (),
+    ) -> Sequence[pulumi.Resource]:
+        """Install admission and the fallback controller; return what training namespaces depend on.
+
+        The controller depends on `pools`, so `pulumi destroy` deletes it first: otherwise it would treat the deletion of
+        their nodes as evictions and move jobs. `clusters` are the other clusters of ladders, and `accepted` the user names of the
+        controllers of clusters whose jobs may run here.
+        """
+        pods = TrainingAdmission(
+            "admission",
+            TrainingAdmissionArgs(
+                kubernetes_version=plan.kubernetes_version, rules=(*plan.pod_rules, *plan.other_rules)
+            ),
+            opts=self.after(),
+        )
+        definition = FallbackPolicyDefinition("fallback-policy", opts=self.after())
+        capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
+        jobs = JobAdmission("job-admission", JobAdmissionArgs(capacity=capacity), opts=self.after(definition))
+        # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
+        validation = JobValidation(
+            "job-validation",
+            JobValidationArgs(rules=tuple(plan.pod_rules), capacity=capacity, claims=tuple(plan.claims)),
+            opts=self.after(definition, jobs),
+        )
+        images = controller_images(
+            versions.PYTHON_IMAGE,
+            versions.PAUSE,
+            self.images,
+            own=controller.image,
+            archives=() if controller.image else controller_archives(),
+        )
+        fallback = FallbackController(
+            "fallback-controller",
+            FallbackControllerArgs(
+                images=images,
+                replicas=self.replicas,
+                webhook_secret=controller.webhook_secret,
+                karpenter_metrics=self.karpenter_metrics,
+                clusters=clusters,
+                accepted=accepted,
+            ),
+            opts=self.after(definition, *pools),
+        )
+        self._monitoring(controller.monitoring, fallback)
+        return [pods, definition, jobs, validation, fallback]
+
+
+def make_training_namespace(
+    namespace: NamespaceSection,
+    *,
+    checkpoint_uri: Input[str],
+    pools: Mapping[str, PoolSummary],
+    opts: pulumi.ResourceOptions,
+    identity: Identity | None = None,
+    accepted: Sequence[Input[str]] = (),
+    others: OtherStacks,
+) -> TrainingNamespace:
+    """Create one training namespace; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.
+
+    `accepted` are the user names of the controllers of other clusters whose jobs may run in it.
+    """
+    identity = identity or Identity()
+    return TrainingNamespace(
+        naming.training_namespace(namespace.name),
+        TrainingNamespaceArgs(
+            namespace=namespace.name,
+            ladder=namespace.as_ladder(),
+            checkpoint_uri=checkpoint_uri,
+            service_account=identity.service_account,
+            identity=identity.annotations,
+            pools=pools,
+            shapes=namespace.as_shapes(),
+            quota=namespace.as_quota(pools),
+            accepted=accepted,
+            elsewhere=exported_tiers(namespace, others, checkpoint_uri=checkpoint_uri, pools=pools),
+        ),
+        opts=opts,
+    )

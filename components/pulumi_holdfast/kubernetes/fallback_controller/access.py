@@ -1,0 +1,186 @@
+"""The fallback controller's permissions.
+
+It watches kinds in the whole cluster, and so reads jobs and nodes everywhere. It writes only to jobs in
+training namespaces, where a RoleBinding allows it, to its lease, and to placeholder pods in their own
+namespace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pulumi import ComponentResource, ResourceOptions
+
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pulumi import Input
+
+    from pulumi_holdfast.ladder.json import Json
+
+    #: The names of users. How many there are is known, the names may be outputs.
+    Users: TypeAlias = Sequence[Input[str]]
+
+
+#: The ClusterRole that is bound in each training namespace.
+JOBS_ROLE: Final = f"{CONTROLLER}-jobs"
+
+#: The ClusterRole of controllers of other clusters, bound in the training namespaces that accept their jobs.
+COPIES_ROLE: Final = "fallback-copies"
+
+_WATCH: Final = ("list", "watch")
+
+
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Json:
+    """Return one rule of a role; `names` restricts it to objects with these names."""
+    return {
+        "apiGroups": [group],
+        "resources": list(resources),
+        "verbs": list(verbs),
+        **({"resourceNames": list(names)} if names else {}),
+    }
+
+
+#: In the whole cluster. Nodes are patched for the taint that reserves them for a job.
+CLUSTER_RULES: Final[Sequence[Json]] = (
+    rule("", ["namespaces", "pods"], _WATCH),
+    rule("", ["nodes"], [*_WATCH, "get", "patch"]),
+    rule("batch", ["jobs"], _WATCH),
+    rule("jobset.x-k8s.io", ["jobsets"], _WATCH),
+    rule("ray.io", ["rayclusters", "rayjobs"], _WATCH),
+    rule("karpenter.sh", ["nodeclaims", "nodepools"], _WATCH),
+    rule("kueue.x-k8s.io", ["workloads"], _WATCH),
+    rule("holdfast.dev", ["fallbackpolicies"], _WATCH),
+)
+
+#: In training namespaces. Pods are patched to request a checkpoint, and are failed and deleted when their
+#: machine no longer exists, which no other controller does. RayJobs are created to replace a failed one.
+JOB_RULES: Final[Sequence[Json]] = (
+    rule("", ["events"], ["create", "get", "patch"]),
+    rule("", ["pods"], ["delete", "patch"]),
+    rule("", ["pods/status"], ["patch"]),
+    rule("batch", ["jobs"], ["delete"]),
+    rule("jobset.x-k8s.io", ["jobsets"], ["patch"]),
+    rule("ray.io", ["rayjobs"], ["create", "patch"]),
+    rule("holdfast.dev", ["fallbackpolicies/status"], ["patch"]),
+)
+
+#: In training namespaces beside JOB_RULES, in a cluster whose jobs move to others.
+TRANSFER_RULES: Final[Sequence[Json]] = (
+    rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
+    rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
+    rule("ray.io", ["rayjobs"], ["get"]),
+    rule("ray.io", ["rayjobs/status"], ["patch"]),
+)
+
+#: What the controller of another cluster may do with copies of its jobs, in the training namespaces here that accept them.
+COPY_RULES: Final[Sequence[Json]] = (
+    rule("", ["pods"], ["list"]),
+    rule("batch", ["jobs"], ["list"]),
+    rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list", "patch"]),
+    rule("ray.io", ["rayclusters"], ["list"]),
+    rule("ray.io", ["rayjobs"], ["create", "delete", "get", "list", "patch"]),
+)
+
+#: In its own namespace. A rule for creation cannot name the object.
+LEASE_RULES: Final[Sequence[Json]] = (
+    rule("coordination.k8s.io", ["leases"], ["create"]),
+    rule("coordination.k8s.io", ["leases"], ["get", "update"], [LEASE]),
+)
+
+#: In the namespace of placeholder pods.
+PLACEHOLDER_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
+
+SUBJECT: Final[Json] = {"kind": "ServiceAccount", "name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
+
+
+def role_ref(kind: str, name: str) -> Json:
+    """Return a binding's reference to a Role or ClusterRole."""
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerAccessArgs:
+    """`leaves`: jobs of this cluster may move to others. `accepts`: jobs of others may run here."""
+
+    leaves: bool = False
+    accepts: bool = False
+
+
+class ControllerAccess(ComponentResource):
+    """The controller's service account and permissions (`holdfast:index:ControllerAccess`).
+
+    Creates the ServiceAccount; the ClusterRole for reading with its binding; the ClusterRole for jobs, and the one of
+    controllers of other clusters, which TrainingNamespace binds; and a Role with its binding in the controller's
+    namespace and in the placeholders' namespace. Both namespaces must exist.
+    """
+
+    def __init__(self, name: str, args: ControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ControllerAccess", name, None, opts)
+        KubernetesObject(
+            f"{name}-account",
+            "v1",
+            "ServiceAccount",
+            {"metadata": {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}},
+            opts=ResourceOptions(parent=self),
+        )
+        reading = KubernetesObject(
+            f"{name}-cluster-role",
+            RBAC,
+            "ClusterRole",
+            {"metadata": {"name": CONTROLLER}, "rules": CLUSTER_RULES},
+            opts=ResourceOptions(parent=self),
+        )
+        KubernetesObject(
+            f"{name}-cluster-role-binding",
+            RBAC,
+            "ClusterRoleBinding",
+            {
+                "metadata": {"name": CONTROLLER},
+                "roleRef": role_ref("ClusterRole", CONTROLLER),
+                "subjects": [SUBJECT],
+            },
+            opts=ResourceOptions(parent=self, depends_on=[reading]),
+        )
+        KubernetesObject(
+            f"{name}-jobs-role",
+            RBAC,
+            "ClusterRole",
+            {
+                "metadata": {"name": JOBS_ROLE},
+                "rules": [*JOB_RULES, *(TRANSFER_RULES if args.leaves else ())],
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        if args.accepts:
+            KubernetesObject(
+                f"{name}-copies-role",
+                RBAC,
+                "ClusterRole",
+                {"metadata": {"name": COPIES_ROLE}, "rules": COPY_RULES},
+                opts=ResourceOptions(parent=self),
+            )
+        for namespace, rules in (
+            (CONTROLLER_NAMESPACE, LEASE_RULES),
+            (RESERVATION_NAMESPACE, PLACEHOLDER_RULES),
+        ):
+            metadata = {"name": CONTROLLER, "namespace": namespace}
+            role = KubernetesObject(
+                f"{name}-{namespace}-role",
+                RBAC,
+                "Role",
+                {"metadata": metadata, "rules": rules},
+                opts=ResourceOptions(parent=self),
+            )
+            KubernetesObject(
+                f"{name}-{namespace}-role-binding",
+                RBAC,
+                "RoleBinding",
+                {"metadata": metadata, "roleRef": role_ref("Role", CONTROLLER), "subjects": [SUBJECT]},
+                opts=ResourceOptions(parent=self, depends_on=[role]),
+            )
+        self.register_outputs({})

@@ -1,0 +1,382 @@
+"""The admission policy that limits what the fallback controller's service account may change.
+
+Its permissions (`access.py`) say which kinds it may patch; Kubernetes cannot limit them to fields. This policy refuses a write
+of the account that changes more than the controller does: the image or command of a job, a taint that is not a reservation,
+a label of a node or job, a pod that is no placeholder. A stolen token can therefore neither run a program nor free a node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, ResourceOptions
+
+from pulumi_holdfast.kubernetes.admission.expressions import text, texts
+from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.ladder.labels import (
+    CAPACITY_KEYS,
+    CHECKPOINT_REQUESTED,
+    CONTROLLER,
+    CONTROLLER_NAMESPACE,
+    EVENT_COMPONENT,
+    POOL,
+    RECREATE,
+    RESERVATION_NAMESPACE,
+    RESERVATION_PRIORITY_CLASS,
+    RESERVED_FOR,
+    STATE,
+    SUCCESSOR,
+    SUCCESSOR_OF,
+    SUSPENDED_FOR,
+    TIER,
+    TRANSFER,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pulumi_holdfast.ladder.json import Json, JsonValue
+
+#: The name of the policy and of its binding.
+NAME: Final = f"{CONTROLLER}-writes"
+
+#: The user name of the controller's service account.
+ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
+
+#: What the controller writes into a job's metadata.
+JOB_ANNOTATIONS: Final = (STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, SUCCESSOR)
+JOB_LABELS: Final[Sequence[str]] = (TIER,)
+
+#: The longest part of a RayJob's name that its successors keep.
+LONGEST_SUCCESSOR_STEM: Final = 38
+
+# What the API server sets in each update.
+_SERVER_FIELDS: Final = ("generation", "managedFields", "resourceVersion")
+
+_RESERVATION_EFFECT: Final = "NoSchedule"
+
+
+def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
+    """Return the specification of the policy; `placeholder_image` is the only image that placeholders run.
+
+    `transfers`: the controller may transfer jobs to other clusters.
+    """
+    validations: list[JsonValue] = [
+        {"expression": f"!({applies}) || ({allowed})", "message": message, "reason": "Forbidden"}
+        for applies, allowed, message in _validations(placeholder_image, transfers=transfers)
+    ]
+    return {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                _rule("", "v1", ["CREATE", "UPDATE"], "pods", "pods/status", "events"),
+                _rule("", "v1", ["UPDATE"], "nodes"),
+                _rule("batch", "v1", ["DELETE"], "jobs"),
+                _rule("jobset.x-k8s.io", "*", ["UPDATE"], "jobsets"),
+                _rule("ray.io", "*", ["CREATE", "UPDATE"], "rayjobs"),
+                *(
+                    _rule(group, "*", ["UPDATE"], f"{resource}/status")
+                    for group, resource in (("jobset.x-k8s.io", "jobsets"), ("ray.io", "rayjobs"))
+                    if transfers
+                ),
+            ]
+        },
+        "matchConditions": [
+            {"name": "controller", "expression": f"request.userInfo.username == {text(ACCOUNT)}"}
+        ],
+        "variables": [
+            {"name": "new", "expression": "dyn(object)"},
+            {"name": "old", "expression": "dyn(oldObject)"},
+        ],
+        "validations": validations,
+    }
+
+
+def binding_spec() -> Json:
+    """Return the specification of the binding: violations are refused and recorded in the audit log."""
+    return {"policyName": NAME, "validationActions": ["Deny", "Audit"]}
+
+
+_NEW: Final = "variables.new"
+_OLD: Final = "variables.old"
+
+
+def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[str, str, str]]:
+    """Yield when a validation applies, what is allowed, and the message otherwise."""
+    yield (
+        _is("nodes"),
+        _all(
+            _same(
+                _without("", "metadata", "spec", "status"), _without(".metadata", *_SERVER_FIELDS, "labels")
+            ),
+            _same(_without_key("labels", RESERVED_FOR), _without(".spec", "taints"), _foreign_taints()),
+            _reservation(),
+        ),
+        "the controller changes a node only by the taint and the label of a reservation, in a pool",
+    )
+    yield (
+        _is("pods", "UPDATE"),
+        _all(
+            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS, "annotations")),
+            _same(_without_key("annotations", CHECKPOINT_REQUESTED)),
+        ),
+        "the controller changes a pod only by the request for a checkpoint",
+    )
+    yield (
+        _is("pods/status"),
+        _all(
+            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
+            _same(
+                _without(".status", "phase", "conditions", "observedGeneration"),
+                _conditions_but("DisruptionTarget"),
+            ),
+            f'{_NEW}.status.phase == "Failed"',
+        ),
+        "the controller changes a pod's status only to end it, with the condition DisruptionTarget",
+    )
+    yield (
+        _is("pods", "CREATE"),
+        _placeholder(placeholder_image),
+        f"the controller creates only placeholders in {RESERVATION_NAMESPACE}",
+    )
+    yield (
+        _is("jobsets"),
+        _all(_same_job_metadata(transfers=transfers), _same(*_jobset_spec())),
+        "the controller changes a JobSet only by its suspension, pool, reservation and state",
+    )
+    if transfers:
+        yield _ends_as_its_copy("jobsets", ["conditions", "terminalState"])
+        yield _ends_as_its_copy("rayjobs", ["endTime", "jobDeploymentStatus", "jobStatus", "message"])
+    yield (
+        _is("rayjobs", "UPDATE"),
+        _all(_same_job_metadata(transfers=transfers), _same(*_rayjob_spec())),
+        "the controller changes a RayJob only by its suspension, pool, reservation and state",
+    )
+    yield (
+        _is("rayjobs", "CREATE"),
+        _all(
+            f'{_annotation(RECREATE)} == "true"',
+            f'{_annotation(STATE)} != ""',
+            f'{_annotation(SUCCESSOR_OF)} != ""',
+            _names_successor(),
+        ),
+        "the controller creates only the successor of a RayJob that may be created again",
+    )
+    yield (
+        _is("jobs"),
+        _all(
+            f"{_OLD}.spec.?suspend.orValue(false)",
+            f'{_OLD}.metadata.?ownerReferences.orValue([]).exists(o, o.kind == "JobSet" && o.?controller.orValue(false))',
+        ),
+        "the controller deletes only suspended Jobs of a JobSet",
+    )
+    yield (
+        _is("events", "CREATE"),
+        _all(
+            f'{_NEW}.?source.?component.orValue("") == {text(EVENT_COMPONENT)}',
+            f"{_NEW}.involvedObject.?namespace.orValue({text('')}) == {_NEW}.metadata.namespace",
+        ),
+        "the controller writes only its own Events",
+    )
+    yield (
+        _is("events", "UPDATE"),
+        _all(
+            f'{_OLD}.?source.?component.orValue("") == {text(EVENT_COMPONENT)}',
+            _same(_without("", "metadata", "count", "lastTimestamp"), _without(".metadata", *_SERVER_FIELDS)),
+        ),
+        "the controller changes only the count of its own Events",
+    )
+
+
+def _ends_as_its_copy(resource: str, fields: Sequence[str]) -> tuple[str, str, str]:
+    """Return the validation of a status that is written by its `fields` while a copy of the job may exist."""
+    return (
+        _is(f"{resource}/status"),
+        _all(
+            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
+            _same(_rest("OBJECT.?status.orValue({})", fields)),
+            _same(_conditions_but("Completed", "Failed")),
+            f"{_NEW}.metadata.?finalizers.orValue([]).exists(f, f == {text(TRANSFER)})",
+        ),
+        "the controller changes a job's status only to end it as its copy in another cluster has ended",
+    )
+
+
+def _is(resource: str, operation: str | None = None) -> str:
+    """Return whether the request is for a resource, or for a subresource such as `pods/status`."""
+    kind, _, subresource = resource.partition("/")
+    conditions = [
+        f"request.resource.resource == {text(kind)}",
+        f"request.?subResource.orValue({text('')}) == {text(subresource)}",
+    ]
+    if operation is not None:
+        conditions.append(f"request.operation == {text(operation)}")
+    return _all(*conditions)
+
+
+def _all(*conditions: str) -> str:
+    return " && ".join(f"({each})" for each in conditions)
+
+
+def _same(*parts: str) -> str:
+    """Return whether parts of the object, as expressions over `OBJECT`, are those of the old object."""
+    return _all(*(f"{part.replace('OBJECT', _NEW)} == {part.replace('OBJECT', _OLD)}" for part in parts))
+
+
+def _without(path: str, *keys: str) -> str:
+    """Return a map of the object without some of its keys."""
+    return _rest(f"OBJECT{path}", keys)
+
+
+def _rest(value: str, keys: Iterable[str]) -> str:
+    return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
+
+
+def _without_key(marks: str, *keys: str) -> str:
+    """Return the labels or annotations of the object without some keys; none and an empty map are the same."""
+    return _rest(f"OBJECT.metadata.?{marks}.orValue({{}})", keys)
+
+
+def _foreign_taints() -> str:
+    return f"OBJECT.spec.?taints.orValue([]).filter(t, t.key != {text(RESERVED_FOR)})"
+
+
+def _reservation() -> str:
+    """Return whether the node's reservation is one: of one job, with one taint, not taken from another job, in a pool."""
+    mine = f"{_NEW}.spec.?taints.orValue([]).filter(t, t.key == {text(RESERVED_FOR)})"
+    theirs = f"{_OLD}.spec.?taints.orValue([]).filter(t, t.key == {text(RESERVED_FOR)})"
+    label = f'{_NEW}.metadata.?labels[?{text(RESERVED_FOR)}].orValue("")'
+    taint = (
+        f"t.effect == {text(_RESERVATION_EFFECT)} && t.?value.orValue({text('')}) == {label} && "
+        f"{text(POOL)} in {_NEW}.metadata.labels && {theirs}.all(o, o == t)"
+    )
+    return f"size({mine}) <= 1 && {mine}.all(t, {taint})"
+
+
+def _conditions_but(*kinds: str) -> str:
+    return f"OBJECT.?status.?conditions.orValue([]).filter(c, !(c.type in {texts(kinds)}))"
+
+
+def _annotation(key: str) -> str:
+    return f'{_NEW}.metadata.?annotations[?{text(key)}].orValue("")'
+
+
+def _same_job_metadata(*, transfers: bool = False) -> str:
+    annotations = (*JOB_ANNOTATIONS, TRANSFER) if transfers else JOB_ANNOTATIONS
+    finalizers = f"OBJECT.metadata.?finalizers.orValue([]).filter(f, f != {text(TRANSFER)})"
+    return _same(
+        _without("", "metadata", "spec", "status"),
+        _without(
+            ".metadata", *_SERVER_FIELDS, "annotations", "labels", *(["finalizers"] if transfers else [])
+        ),
+        *([finalizers] if transfers else []),
+        _without_key("annotations", *annotations),
+        _without_key("labels", *JOB_LABELS),
+    )
+
+
+def _jobset_spec() -> Sequence[str]:
+    """Return the parts of a JobSet's spec that stay: all but the suspension and where its templates run."""
+    jobs = "OBJECT.spec.replicatedJobs"
+    template = "r.template.spec.template"
+    return (
+        _without(".spec", "suspend", "replicatedJobs"),
+        f"{jobs}.map(r, {_rest('r', ['template'])})",
+        f"{jobs}.map(r, {_rest('r.template', ['spec'])})",
+        f"{jobs}.map(r, {_rest('r.template.spec', ['template'])})",
+        f"{jobs}.map(r, {_rest(template, ['spec'])})",
+        *(f"{jobs}.map(r, {part})" for part in _pod_spec(f"{template}.spec")),
+    )
+
+
+def _rayjob_spec() -> Sequence[str]:
+    """Return the parts of a RayJob's spec that stay: all but the suspension and where its workers run."""
+    groups = "OBJECT.spec.?rayClusterSpec.?workerGroupSpecs.orValue([])"
+    return (
+        _without(".spec", "suspend", "rayClusterSpec"),
+        _rest("OBJECT.spec.?rayClusterSpec.orValue({})", ["workerGroupSpecs"]),
+        f"{groups}.map(r, {_rest('r', ['template'])})",
+        f"{groups}.map(r, {_rest('r.template', ['spec'])})",
+        *(f"{groups}.map(r, {part})" for part in _pod_spec("r.template.spec")),
+    )
+
+
+def _pod_spec(spec: str) -> Sequence[str]:
+    """Return the parts of a pod template's spec that stay. A reservation that is tolerated is the job's own."""
+    tolerations = f"{spec}.?tolerations.orValue([])"
+    own = f"t.?key.orValue({text('')}) == {text(RESERVED_FOR)} && t.?value.orValue({text('')}) == OBJECT.metadata.uid"
+    return (
+        _rest(spec, ["nodeSelector", "tolerations"]),
+        _rest(f"{spec}.?nodeSelector.orValue({{}})", [POOL, *CAPACITY_KEYS]),
+        f"{tolerations}.filter(t, !({own}))",
+    )
+
+
+def _names_successor() -> str:
+    """Return whether a RayJob's name is that of a successor: the first RayJob's, and part of the uid of the one that failed."""
+    first = _annotation(SUCCESSOR_OF)
+    stem = f"{first}.substring(0, [size({first}), {LONGEST_SUCCESSOR_STEM}].min())"
+    return f"{_NEW}.metadata.name.startsWith({stem} + '-') && {_NEW}.metadata.name.matches('-[0-9a-f]{{8}}$')"
+
+
+def _placeholder(image: str) -> str:
+    """Return whether a pod is a placeholder: it runs the image that does nothing, and nothing else."""
+    spec = f"{_NEW}.spec"
+    container = f"{spec}.containers[0]"
+    return _all(
+        f"request.namespace == {text(RESERVATION_NAMESPACE)}",
+        f'{_NEW}.metadata.?labels[?{text(RESERVED_FOR)}].orValue("") != ""',
+        f"{spec}.?priorityClassName.orValue({text('')}) == {text(RESERVATION_PRIORITY_CLASS)}",
+        f"{spec}.?automountServiceAccountToken.orValue(true) == false",
+        f"size({spec}.containers) == 1 && !has({spec}.initContainers) && !has({spec}.volumes)",
+        f"{container}.image == {text(image)}",
+        *(f"!has({container}.{field})" for field in ("command", "args", "env", "envFrom", "volumeMounts")),
+    )
+
+
+def _rule(group: str, version: str, operations: Sequence[str], *resources: str) -> Mapping[str, JsonValue]:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": list(resources),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerWritePolicyArgs:
+    """`placeholder_image` is the only image that placeholders run. `transfers`: jobs may move to other clusters."""
+
+    placeholder_image: str
+    transfers: bool = False
+
+
+class ControllerWritePolicy(ComponentResource):
+    """Limits what the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
+
+    Creates a ValidatingAdmissionPolicy and its binding.
+    """
+
+    def __init__(
+        self, name: str, args: ControllerWritePolicyArgs, opts: ResourceOptions | None = None
+    ) -> None:
+        super().__init__("holdfast:index:ControllerWritePolicy", name, None, opts)
+        policy = KubernetesObject(
+            f"{name}-policy",
+            ADMISSION,
+            "ValidatingAdmissionPolicy",
+            {
+                "metadata": {"name": NAME},
+                "spec": policy_spec(args.placeholder_image, transfers=args.transfers),
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        KubernetesObject(
+            f"{name}-binding",
+            ADMISSION,
+            "ValidatingAdmissionPolicyBinding",
+            {"metadata": {"name": NAME}, "spec": binding_spec()},
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.register_outputs({})

@@ -1,0 +1,108 @@
+"""Labels and tags that mark every resource of a stack as managed by Holdfast.
+
+The composition roots register these transformations first, so that they apply to each resource that any component
+creates: a component that took labels as an argument could forget one of its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias, cast
+
+import pulumi
+from pulumi import Input
+
+from pulumi_holdfast.config import naming
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+STACK: Final = "holdfast.dev/stack"
+
+#: Resources that belong to the account. The first stack creates them, others share them.
+_ACCOUNT_RESOURCES: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
+
+#: The label of Google Cloud's resources, and the tag of Azure's, with the name of their stack.
+STACK_LABEL: Final = "holdfast-stack"
+
+_Props: TypeAlias = Mapping[str, object]
+
+
+def stack_labels(stack: str) -> Mapping[str, str]:
+    """The labels of every Kubernetes object of a stack, and the tags of its AWS resources."""
+    return {MANAGED_BY: "holdfast", STACK: naming.as_label_value(stack)}
+
+
+def azure_tags(stack: str) -> Mapping[str, str]:
+    """The tags of a stack's Azure resources. Azure allows no `/` in a tag name."""
+    return {"managed-by": "holdfast", STACK_LABEL: stack}
+
+
+def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
+    """Add labels to every Kubernetes object registered from now on; an object's own labels take precedence."""
+
+    def label(kind: str, props: _Props) -> _Props | None:
+        metadata = props.get("metadata")
+        if not kind.startswith("kubernetes:") or not isinstance(metadata, Mapping):
+            return None
+        return {"metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), labels)}
+
+    transform(label)
+
+
+def tag_aws_resources(tags: Mapping[str, str]) -> None:
+    """Add tags to every AWS resource with tags registered from now on; a resource's own tags take precedence."""
+
+    def tag(kind: str, props: _Props) -> _Props | None:
+        return _tagged(props, tags) if kind.startswith("aws:") and kind not in _ACCOUNT_RESOURCES else None
+
+    transform(tag)
+
+
+def tag_azure_resources(tags: Mapping[str, str]) -> None:
+    """Add tags to every Azure resource with tags registered from now on; a resource's own tags take precedence."""
+
+    def tag(kind: str, props: _Props) -> _Props | None:
+        return _tagged(props, tags) if kind.startswith("azure-native:") else None
+
+    transform(tag)
+
+
+def label_google_resources(stack: str) -> None:
+    """Add labels to every Google Cloud resource with labels registered from now on; its own take precedence.
+
+    Google Cloud allows letters, digits, `_` and `-` in keys and values.
+    """
+    labels = {"managed-by": "holdfast", STACK_LABEL: naming.as_google_label_value(stack)}
+
+    def label(kind: str, props: _Props) -> _Props | None:
+        if not kind.startswith("gcp:"):
+            return None
+        return _tagged(props, labels, "resource_labels") or _tagged(props, labels, "labels")
+
+    transform(label)
+
+
+def with_labels(
+    metadata: Mapping[str, Input[object]], labels: Mapping[str, str]
+) -> Mapping[str, Input[object]]:
+    """An object's metadata with these labels added; its own take precedence."""
+    own = cast("Mapping[str, Input[str]]", metadata.get("labels") or {})
+    return {**metadata, "labels": {**labels, **own}}
+
+
+def _tagged(props: _Props, tags: Mapping[str, str], field: str = "tags") -> _Props | None:
+    # The SDK passes every input a resource has; the value is None for inputs that the program leaves out.
+    if field not in props:
+        return None
+    return {field: {**tags, **cast("Mapping[str, Input[str]]", props[field] or {})}}
+
+
+def transform(change: Callable[[str, _Props], _Props | None]) -> None:
+    """Register a stack transformation; `change` returns the properties to replace, None for none."""
+
+    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        changed = change(args.type_, cast("_Props", args.props))
+        if changed is None:
+            return None
+        return pulumi.ResourceTransformationResult(props={**args.props, **changed}, opts=args.opts)
+
+    pulumi.runtime.register_stack_transformation(transformation)

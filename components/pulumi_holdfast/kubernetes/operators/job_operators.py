@@ -1,0 +1,116 @@
+"""JobSet and KubeRay, the operators of training jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pulumi import ComponentResource, ResourceOptions
+
+from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from pulumi_holdfast.kubernetes.operators.pod_settings import (
+    SYSTEM_NODE_SELECTOR,
+    SYSTEM_TOLERATIONS,
+    image,
+    spread_over_zones,
+)
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.operators import OPERATORS
+
+# The labels that the chart puts on its pods.
+_KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
+
+
+def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
+    """Return the values of KubeRay's chart; `images` is a registry, None for KubeRay's own."""
+    return {
+        "image": {"repository": image(images, "quay.io/kuberay/operator"), "tag": f"v{version}"},
+        "replicas": replicas,
+        "leaderElectionEnabled": replicas > 1,
+        "nodeSelector": SYSTEM_NODE_SELECTOR,
+        "affinity": spread_over_zones(_KUBERAY_PODS),
+        "tolerations": SYSTEM_TOLERATIONS,
+        # The chart's own, which it gives as limits alone.
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "512Mi"},
+            "limits": {"cpu": "100m", "memory": "512Mi"},
+        },
+    }
+
+
+# The labels that the chart puts on the pods of a release named `jobset`.
+_JOBSET_PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/component": "controller"}
+
+
+def jobset_values(version: str, images: str | None, replicas: int) -> Json:
+    """Return the values of JobSet's chart; `images` is a registry, None for JobSet's own."""
+    return {
+        # The chart's default is a mutable tag in a staging registry.
+        "image": {
+            "repository": image(images, "registry.k8s.io/jobset/jobset"),
+            "tag": f"v{version}",
+            "pullPolicy": "IfNotPresent",
+        },
+        "controller": {
+            "replicas": replicas,
+            "leaderElection": {"enable": replicas > 1},
+            "nodeSelector": SYSTEM_NODE_SELECTOR,
+            "affinity": spread_over_zones(_JOBSET_PODS),
+            "tolerations": SYSTEM_TOLERATIONS,
+            # With the chart's 500m a third pod, which a rolling update needs, fits on no default system node.
+            "resources": {
+                "requests": {"cpu": "200m", "memory": "128Mi"},
+                "limits": {"cpu": "2", "memory": "4Gi"},
+            },
+        },
+    }
+
+
+#: The values of each chart, of its version, its images and its replicas.
+_VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
+    "jobset": jobset_values,
+    "kuberay-operator": kuberay_values,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorsArgs:
+    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
+
+    `versions` are the operators', by the names of their charts. With more than one replica they elect a leader.
+    """
+
+    charts: str | None
+    images: str | None = None
+    versions: Mapping[str, str]
+    replicas: int
+
+
+class Operators(ComponentResource):
+    """JobSet and KubeRay (`holdfast:index:Operators`).
+
+    Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
+    release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
+    """
+
+    def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:Operators", name, None, opts)
+        for chart, values in _VALUES.items():
+            operator, version = chart.removesuffix("-operator"), args.versions[chart]
+            ChartedOperator(
+                f"{name}-{operator}",
+                ChartedOperatorArgs(
+                    namespace=OPERATORS[chart].namespace,
+                    release=chart,
+                    crds_release=f"{operator}-crds",
+                    crds_chart=f"{operator}-crds",
+                    charts=args.charts,
+                    chart=chart,
+                    version=version,
+                    chart_version=version,
+                    values=values(version, args.images, args.replicas),
+                ),
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})

@@ -1,0 +1,1 @@
+"""Tiers of a ladder in another cluster: what one stack exports and another reads."""

@@ -1,0 +1,198 @@
+"""A training namespace: where jobs run, with their ladder, checkpoints, quota and permissions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pulumi import ComponentResource, Output, ResourceOptions
+
+from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT, role_ref
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
+from pulumi_holdfast.ladder.json import mapping, sequence
+from pulumi_holdfast.ladder.labels import (
+    CHECKPOINT_URI,
+    CHECKPOINTS,
+    GPU_RESOURCE,
+    LADDER,
+    TRAINING,
+    TRAINING_VALUE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input
+
+    from pulumi_holdfast.kubernetes.fallback_controller.access import Users
+    from pulumi_holdfast.ladder.json import Json
+    from pulumi_holdfast.ladder.ladder import Ladder
+    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.quotas import Quota
+    from pulumi_holdfast.ladder.reachability.shape import Shape
+
+#: The service account of training pods; each cloud grants it access to the namespace's checkpoints only.
+SERVICE_ACCOUNT = "trainer"
+
+#: The ResourceQuota of a training namespace.
+QUOTA = "training"
+
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
+
+PodSecurity: TypeAlias = Literal["privileged", "baseline", "restricted"]
+
+
+def service_account_of(environment: str) -> str:
+    """Return the service account's name where it must distinguish environments.
+
+    Google Cloud identifies a pod by project, namespace and service account, not by its cluster: with the same
+    name, the jobs of two environments in one project could overwrite each other's checkpoints.
+    """
+    return f"{SERVICE_ACCOUNT}-{environment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingNamespaceArgs:
+    """Arguments of `TrainingNamespace`.
+
+    `namespace` is its name, `ladder` the ladder of its jobs, `checkpoint_uri` the address of their
+    checkpoints. `pod_security` is the Pod Security Standard that is enforced: `baseline`, or `privileged` for
+    training that needs host devices or locked memory, such as RDMA. `service_account` is the name of the
+    pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
+    identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
+    `quota` the limit for all its pods together, None for no limit. `accepted` are the user names of the controllers of
+    other clusters whose jobs may run in it. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
+    cluster and pool.
+    """
+
+    namespace: str
+    ladder: Ladder
+    checkpoint_uri: Input[str]
+    pod_security: PodSecurity = "baseline"
+    service_account: str = SERVICE_ACCOUNT
+    identity: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
+    pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
+    shapes: Sequence[Shape] = ()
+    quota: Quota | None = None
+    accepted: Users = ()
+    elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
+        default_factory=dict[tuple[str, str], "Input[Json]"]
+    )
+
+
+class TrainingNamespace(ComponentResource):
+    """A namespace for training jobs (`holdfast:index:TrainingNamespace`).
+
+    Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
+    jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
+    ResourceQuota `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
+    clusters write the copies of theirs. Depend on
+    the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and
+    FallbackController.
+    """
+
+    def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:TrainingNamespace", name, None, opts)
+        namespace = KubernetesObject(
+            f"{name}-namespace",
+            "v1",
+            "Namespace",
+            {
+                "metadata": {
+                    "name": args.namespace,
+                    "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
+                }
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        # The namespace's name is a plain string, not an output, so that policies know it on preview. The
+        # objects are deleted with the namespace: deleting them one by one would take them from running jobs.
+        inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
+        KubernetesObject(
+            f"{name}-{SERVICE_ACCOUNT}",
+            "v1",
+            "ServiceAccount",
+            # Training pods do not use the Kubernetes API, and cloud access uses tokens of its own.
+            {"metadata": _account(args), "automountServiceAccountToken": False},
+            opts=inside,
+        )
+        KubernetesObject(
+            f"{name}-{CHECKPOINTS}",
+            "v1",
+            "ConfigMap",
+            {
+                "metadata": {"name": CHECKPOINTS, "namespace": args.namespace},
+                "data": {CHECKPOINT_URI: args.checkpoint_uri},
+            },
+            opts=inside,
+        )
+        KubernetesObject(
+            f"{name}-{LADDER}",
+            API_VERSION,
+            KIND,
+            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
+            opts=inside,
+        )
+        KubernetesObject(
+            f"{name}-{JOBS_ROLE}",
+            RBAC,
+            "RoleBinding",
+            {
+                "metadata": {"name": JOBS_ROLE, "namespace": args.namespace},
+                "roleRef": role_ref("ClusterRole", JOBS_ROLE),
+                "subjects": [SUBJECT],
+            },
+            opts=inside,
+        )
+        if args.accepted:
+            users = [
+                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": each}
+                for each in args.accepted
+            ]
+            KubernetesObject(
+                f"{name}-{COPIES_ROLE}",
+                RBAC,
+                "RoleBinding",
+                {
+                    "metadata": {"name": COPIES_ROLE, "namespace": args.namespace},
+                    "roleRef": role_ref("ClusterRole", COPIES_ROLE),
+                    "subjects": users,
+                },
+                opts=inside,
+            )
+        if args.quota is not None:
+            KubernetesObject(
+                f"{name}-quota",
+                "v1",
+                "ResourceQuota",
+                {
+                    "metadata": {"name": QUOTA, "namespace": args.namespace},
+                    "spec": {"hard": quota_limits(args.quota)},
+                },
+                opts=inside,
+            )
+        self.register_outputs({})
+
+
+def _spec(args: TrainingNamespaceArgs) -> Mapping[str, object]:
+    """Return the specification of the ladder, with what other stacks say of their tiers."""
+    spec = ladder_spec(args.ladder, args.pools, args.shapes)
+    written = zip(args.ladder.tiers, sequence(spec["tiers"]), strict=True)
+    tiers = [_told(mapping(each), args.elsewhere.get((tier.cluster, tier.pool))) for tier, each in written]
+    return {**spec, "tiers": tiers}
+
+
+def _told(tier: Json, said: Input[Json] | None) -> Input[Json]:
+    return tier if said is None else Output.from_input(said).apply(lambda fields: {**tier, **fields})
+
+
+def quota_limits(quota: Quota) -> Mapping[str, str]:
+    """Return the limits of the ResourceQuota. A CPU or memory limit would reject pods without requests."""
+    return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
+
+
+def _account(args: TrainingNamespaceArgs) -> Mapping[str, object]:
+    metadata = {"name": args.service_account, "namespace": args.namespace}
+    return {**metadata, "annotations": args.identity} if args.identity else metadata

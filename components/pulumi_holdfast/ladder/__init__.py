@@ -1,0 +1,1 @@
+"""The domain, pure: tiers, pools, shapes, machines, prices, and the walk down a ladder."""

@@ -1,0 +1,135 @@
+"""Composes the local stack: a control plane on this machine, real operators, simulated nodes.
+
+`depends_on`, read backwards, is the order of `pulumi destroy`. Training namespaces go while KubeRay and JobSet still
+remove their finalizers, and the fallback controller when no job is left to move. Pools go while Karpenter still deletes
+their nodes, and operators while they have system nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.config.paths import chart_source, in_project
+from pulumi_holdfast.kubernetes import labels
+from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
+from pulumi_holdfast.kubernetes.cluster_services import (
+    AdmissionPlan,
+    ClusterServices,
+    make_training_namespace,
+)
+from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
+from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
+from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
+from pulumi_holdfast.ladder.pools import PoolSummary, summarize_pool, weights
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.local.checkpoints import (
+    CLAIM,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CheckpointClaim,
+    CheckpointClaimArgs,
+)
+from pulumi_holdfast.local.control_plane import LocalCluster, LocalClusterArgs
+from pulumi_holdfast.local.karpenter import KwokKarpenter, KwokKarpenterArgs, KwokReservation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi_holdfast.local.config.stack import LocalPlatform
+
+
+def compose(platform: LocalPlatform, stack: str) -> None:
+    """Register every resource of a local stack."""
+    labels.label_kubernetes_objects(labels.stack_labels(stack))
+    charts = chart_source(platform.mirror.charts)
+    pools = [pool.as_pool() for pool in platform.pools]
+
+    cluster = LocalCluster(
+        "cluster",
+        LocalClusterArgs(
+            kubeconfig=in_project(platform.cluster.kubeconfig), system_nodes=platform.cluster.system_nodes
+        ),
+    )
+    services = ClusterServices(cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, replicas=1)
+
+    operators = services.operators()
+    karpenter = KwokKarpenter(
+        "karpenter",
+        KwokKarpenterArgs(
+            charts=charts,
+            version=versions.KARPENTER,
+            chart_version=versions.KARPENTER_KWOK_CHART,
+            machines=tuple(machine_catalogue("local").values()),
+            zones=LOCAL_ZONES,
+            reservations=[
+                KwokReservation(id=pool.name, types=frozenset(pool.instance_types), count=pool.max_nodes)
+                for pool in platform.pools
+                if pool.reservation is not None
+            ],
+        ),
+        opts=services.after(),
+    )
+    weight = weights(pools)
+    node_pools = [
+        KarpenterPool(
+            naming.pool(pool.name),
+            KarpenterPoolArgs(
+                pool=pool.as_pool(),
+                machines=pool.machines(),
+                node_class=KWOK,
+                weight=weight[pool.name],
+                reservation=None if pool.reservation is None else pool.name,
+            ),
+            opts=services.after(karpenter),
+        )
+        for pool in platform.pools
+    ]
+    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
+    prerequisites = services.admission_and_fallback(
+        platform.fallback,
+        AdmissionPlan(
+            kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
+        ),
+        pools=node_pools,
+        clusters=others.connections,
+    )
+    checkpoints = CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(
+            directory=in_project(platform.checkpoints.directory),
+            namespaces=[namespace.name for namespace in platform.namespaces],
+        ),
+        opts=services.after(),
+    )
+    summaries = pool_summaries(platform)
+    for namespace in platform.namespaces:
+        training = make_training_namespace(
+            namespace,
+            checkpoint_uri=checkpoints.uri(namespace.name),
+            pools=summaries,
+            others=OtherStacks(references=others.references, region=""),
+            opts=services.after(operators, *node_pools, *prerequisites, checkpoints),
+        )
+        CheckpointClaim(
+            naming.checkpoint_claim(namespace.name),
+            CheckpointClaimArgs(namespace=namespace.name),
+            # The claim is deleted with its namespace: a claim that pods still mount cannot be deleted earlier.
+            opts=pulumi.ResourceOptions.merge(
+                services.after(training), pulumi.ResourceOptions(deleted_with=training)
+            ),
+        )
+
+
+def pool_summaries(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
+    """The summary of each pool for the fallback controller, by name."""
+    pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
+    return {
+        pool.name: summarize_pool(
+            pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.LOCAL
+        )
+        for pool, machines in pools
+    }

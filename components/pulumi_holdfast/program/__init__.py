@@ -1,0 +1,1 @@
+"""What the policy pack reads of a program: pools, nodes, namespaces, jobs."""

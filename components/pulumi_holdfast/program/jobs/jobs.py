@@ -1,0 +1,426 @@
+"""Reads the jobs that a program creates itself: JobSets and RayJobs, which follow a ladder, and Jobs, which do not.
+
+Which templates follow, and on which tier they start, is what admission decides when the job is created
+(docs/adr/0019-admission-of-jobs.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
+from pulumi_holdfast.ladder.labels import (
+    EXCLUSIVE_TOPOLOGY,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    HOSTNAME,
+    JOBSET_NAME,
+    POOL,
+    RAY_GROUP,
+    RAY_NODE_TYPE,
+    RAY_WORKER,
+    RECREATE,
+    REPLICATED_JOB,
+)
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.program.clusters import is_same_cluster
+from pulumi_holdfast.program.jobs.job_ends import hindered_pods
+from pulumi_holdfast.program.jobs.other_workloads import held_ports
+from pulumi_holdfast.program.jobs.pod_security import rejected_by_standard
+from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate
+from pulumi_holdfast.program.jobs.runtime_classes import with_runtime_class
+from pulumi_holdfast.program.jobs.volumes import volume_zones
+from pulumi_holdfast.program.namespaces.namespace_limits import (
+    ContainerDefaults,
+    default_priority,
+    limit_ranges_near,
+    priority_classes,
+)
+from pulumi_holdfast.program.resources import (
+    Value,
+    at,
+    count,
+    is_list,
+    is_object,
+    items_at,
+    labels_at,
+    once,
+    text_at,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder
+    from pulumi_holdfast.program.resources import StackResource
+
+_KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io|batch)/v\w+:(?P<kind>JobSet|RayJob|Job)")
+_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+_EXCLUSIVE_OPEN: Final = (
+    "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
+)
+_COMPLETE: Final = "Complete"
+#: The submitter of a RayJob without a template for it (KubeRay v1.6.2, ray-operator/controllers/ray/common/job.go).
+_SUBMITTER_POD: Final[Value] = {
+    "spec": {
+        "containers": [
+            {
+                "name": "ray-job-submitter",
+                "resources": {
+                    "requests": {"cpu": "500m", "memory": "200Mi"},
+                    "limits": {"cpu": "1", "memory": "1Gi"},
+                },
+            }
+        ]
+    }
+}
+_ORDER_OPEN: Final = "which other template it waits for is known only after the update, which checks it again"
+_NO_CLASS: Final = (
+    "whether its PriorityClass {name} exists is not known: without it the API server rejects its pods"
+)
+_DEFAULTS_DIFFER: Final = "LimitRanges of its namespace give its containers different defaults of {keys}, and which of them counts is not defined"
+_MOST: Final = 2**31 - 1
+
+
+class JobKind(StrEnum):
+    """The kinds of jobs that are read."""
+
+    JOB_SET = "JobSet"
+    RAY_JOB = "RayJob"
+    JOB = "Job"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredJob:
+    """A job of the program.
+
+    `kind` is one of JobKind, or any other kind with pod templates. `label` says whether it follows the ladder, empty if its
+    author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs. `heads` are the templates of a
+    RayJob's head and submitter.
+    """
+
+    resource: StackResource
+    kind: str
+    name: str
+    namespace: str | Unknown
+    label: str | Unknown
+    is_queued: bool
+    templates: tuple[PodTemplate, ...] | Unknown
+    heads: tuple[PodTemplate, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The job in a message."""
+        return f"{self.kind} {self.name!r}"
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """Why the API server rejects it as a job that follows a ladder, whatever its pods are."""
+        if self.kind != JobKind.RAY_JOB:
+            return ()
+        spec, found = at(self.resource.props, "spec"), list[str]()
+        recreated = at(self.resource.props, "metadata", "annotations", RECREATE) == "true"
+        if not at(spec, "backoffLimit") and not recreated and at(spec, "submissionMode") != "InteractiveMode":
+            found.append(messages.ENDS_ON_FAILURE.sentence)
+        for field in ("clusterSelector", "deletionStrategy.deletionRules"):
+            if at(spec, *field.split(".")):
+                found.append(messages.CANNOT_STOP.sentence.format(field=field))
+        return tuple(found)
+
+    @property
+    def all_templates(self) -> tuple[PodTemplate, ...]:
+        """The templates of all its pods, as far as they are known."""
+        return (*self.heads, *(() if self.templates is UNKNOWN else self.templates))
+
+    def start(self, pools: Sequence[str | Unknown]) -> str | Unknown:
+        """Return the pool of the ladder's `pools`, one or more, on which its templates start: the one that they select, or the first."""
+        known = [each for each in pools if each is not UNKNOWN]
+        chosen = {each.selected(POOL) for each in self.followers(known)}
+        return next((pool for pool in known if pool in chosen), pools[0])
+
+    def followers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
+        """Return the templates that follow a ladder of these pools.
+
+        If any template selects spot, or a pool of the ladder, these are the ones that do; a job with only the label follows with
+        all templates that select no other capacity.
+        """
+        templates = () if self.templates is UNKNOWN else self.templates
+        if self.is_queued or self.label not in {"", FOLLOWS_VALUE}:
+            return ()
+        asking = tuple(each for each in templates if each.selects_spot or _may_select(each, pools))
+        if asking or self.label != FOLLOWS_VALUE:
+            return asking
+        return tuple(each for each in templates if not _selects_capacity(each))
+
+    def helpers(self, pools: Sequence[str]) -> tuple[PodTemplate, ...]:
+        """Return the templates of pods that have to run beside those that follow: the head of a RayJob, and others that stay."""
+        followers = self.followers(pools)
+        return tuple(
+            each
+            for each in self.all_templates
+            if not any(each is one for one in followers) and not each.selects_spot
+        )
+
+
+def _may_select(template: PodTemplate, pools: Sequence[str]) -> bool:
+    """Whether a template selects one of these pools, or a pool that is not known yet."""
+    pool = template.selected(POOL)
+    return pool is UNKNOWN or pool in pools
+
+
+def _selects_capacity(template: PodTemplate) -> bool:
+    return any(template.selected(key) is not None for key in (POOL, *SPOT_SELECTIONS))
+
+
+def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
+    """Return the program's jobs in the namespace of a ladder."""
+    return tuple(
+        job
+        for job in declared_jobs(resources)
+        if job.namespace == ladder.namespace
+        and is_same_cluster(job.resource, ladder.resource, resources) is True
+    )
+
+
+def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredJob]:
+    """Yield the objects of other kinds in the namespace of a ladder, whose pods nothing moves: PyTorchJobs, CronJobs, …."""
+    for each, specs in _fixed(resources).get(ladder.namespace, ()):
+        if is_same_cluster(each, ladder.resource, resources) is True:
+            kind = each.type.rpartition(":")[2]
+            yield DeclaredJob(
+                resource=each,
+                kind=kind,
+                name=str(text_at(each.props, "metadata", "name") or each.logical_name),
+                namespace=ladder.namespace,
+                label="",
+                is_queued=False,
+                templates=tuple(PodTemplate(name=kind, pods=1, template={"spec": spec}) for spec in specs),
+            )
+
+
+@once
+def _fixed(
+    resources: Sequence[StackResource],
+) -> Mapping[str | Unknown | None, Sequence[tuple[StackResource, tuple[Value, ...]]]]:
+    """Return the objects with pod templates that are no jobs of JobKind, by namespace, with the specifications of their pods."""
+    found: dict[str | Unknown | None, list[tuple[StackResource, tuple[Value, ...]]]] = {}
+    for each in resources:
+        if each.type.startswith("kubernetes:") and not _KIND.fullmatch(each.type):
+            specs = tuple(_pod_specs(at(each.props, "spec")))
+            if specs:
+                found.setdefault(text_at(each.props, "metadata", "namespace"), []).append((each, specs))
+    return found
+
+
+def _pod_specs(value: Value) -> Iterator[Value]:
+    """Yield the pod specifications anywhere in an object."""
+    if is_object(value):
+        if is_list(value.get("containers")):
+            yield value
+        else:
+            for each in value.values():
+                yield from _pod_specs(each)
+    elif is_list(value):
+        for each in value:
+            yield from _pod_specs(each)
+
+
+@once
+def declared_jobs(resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
+    """Return the jobs of the program."""
+    found = ((each, _KIND.fullmatch(each.type)) for each in resources)
+    return tuple(_job(each, JobKind(match["kind"]), resources) for each, match in found if match is not None)
+
+
+def _job(resource: StackResource, kind: JobKind, resources: Sequence[StackResource]) -> DeclaredJob:
+    props = resource.props
+    name, namespace = text_at(props, "metadata", "name"), text_at(props, "metadata", "namespace")
+    label = at(props, "metadata", "labels", FOLLOWS)
+    templates, head = (
+        _TEMPLATES[kind](props),
+        at(props, "spec", "rayClusterSpec", "headGroupSpec", "template"),
+    )
+    heads = tuple(_beside_workers(props, head)) if kind is JobKind.RAY_JOB and is_object(head) else ()
+
+    def admitted(listed: Sequence[PodTemplate]) -> tuple[PodTemplate, ...]:
+        return tuple(_admitted(each, resource, str(namespace or "default"), resources) for each in listed)
+
+    return DeclaredJob(
+        resource=resource,
+        kind=kind,
+        name=name if isinstance(name, str) else resource.logical_name,
+        namespace=namespace or "default",
+        label=label if isinstance(label, str) or label is UNKNOWN else "",
+        is_queued=bool(at(props, "metadata", "labels", _QUEUE)) or at(props, "spec", "managedBy") is not None,
+        templates=templates if templates is UNKNOWN else admitted(templates),
+        heads=admitted(heads),
+    )
+
+
+def _admitted(
+    template: PodTemplate, job: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> PodTemplate:
+    """Return a template as its pods are in the cluster: with the defaults of LimitRanges, and the zones of their volumes."""
+    defaults = ContainerDefaults.of(limit_ranges_near(job, namespace, resources))
+    differing = sorted(
+        {key for _, requests, limits in template.containers for key in defaults.open_of(requests, limits)}
+    )
+    named, spec = template.priority, at(template.template, "spec")
+    classes = priority_classes(resources)
+    is_known = named is None or named in classes
+    by_default = default_priority(job, resources) if named is None else None
+    unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
+    volumes = volume_zones(spec, job, namespace, resources, is_gang=template.pods != 1)
+    classed = with_runtime_class(spec, job, resources)
+    return replace(
+        template,
+        template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
+        defaults=defaults.requests,
+        default_limits=defaults.limits,
+        zones=volumes.zones,
+        value_of_priority=classes.get(named) if isinstance(named, str) else by_default,
+        unmodeled=(
+            *template.unmodeled,
+            *([_DEFAULTS_DIFFER.format(keys=", ".join(differing))] if differing else ()),
+            *unmodeled,
+            *volumes.open,
+            *classed.open,
+            *held_ports(spec, job, resources),
+            *rejected_by_standard(spec, job, namespace, resources),
+            *hindered_pods(template.template, job, namespace, resources),
+        ),
+    )
+
+
+def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:
+    items = items_at(props, "spec", "replicatedJobs")
+    if items is UNKNOWN:
+        return UNKNOWN
+    found: list[PodTemplate] = []
+    for item in items:
+        found.append(_in_order(item, _replicated(item, props), found))
+    return found
+
+
+def _in_order(item: Value, template: PodTemplate, before: Sequence[PodTemplate]) -> PodTemplate:
+    """Return a template with those that end before it begins: JobSet takes no dependency on a later one."""
+    listed = items_at(item, "dependsOn")
+    waits = [
+        (text_at(each, "name"), text_at(each, "status")) for each in (() if listed is UNKNOWN else listed)
+    ]
+    if listed is UNKNOWN or any(UNKNOWN in each for each in waits):
+        return replace(template, unmodeled=(*template.unmodeled, _ORDER_OPEN))
+    named = {name for name, status in waits if status == _COMPLETE}
+    through = (each.after for each in before if each.name in {name for name, _ in waits})
+    return replace(template, after=frozenset[str](map(str, named)).union(*through))
+
+
+def _replicated(item: Value, props: Value) -> PodTemplate:
+    """Return the template of a replicated job; each of its child jobs may have a topology domain for itself."""
+    name, spec = str(text_at(item, "name") or "?"), at(item, "template", "spec")
+    each = _parallel(spec)
+    # JobSet lets the annotation of a replicated job replace its own.
+    annotations = at(item, "template", "metadata", "annotations"), at(props, "metadata", "annotations")
+    exclusive = next(
+        (found for given in annotations if (found := at(given, EXCLUSIVE_TOPOLOGY)) is not None), None
+    )
+    owner, replicas = str(text_at(props, "metadata", "name")), _number(item, 1, "replicas")
+    template = _template(
+        name, _times(replicas, each), at(spec, "template"), {JOBSET_NAME: owner, REPLICATED_JOB: name}
+    )
+    template = replace(template, child_jobs=replicas)
+    if exclusive is None:
+        return template
+    if exclusive == HOSTNAME and each == 1:
+        return replace(template, one_per_node=True)
+    return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
+
+
+_OF_INIT: Final[Mapping[str, Value]] = {"cpu": "200m", "memory": "256Mi"}
+#: KubeRay 1.6.2 adds it to each worker (ray-operator/controllers/ray/common/pod.go).
+_WAITS_FOR_HEAD: Final = ("of KubeRay", _OF_INIT, _OF_INIT)
+
+
+def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
+    cluster = at(props, "spec", "rayClusterSpec")
+    groups = items_at(cluster, "workerGroupSpecs")
+    if groups is UNKNOWN:
+        return UNKNOWN
+    scales = at(cluster, "enableInTreeAutoscaling") is True
+    return [
+        replace(
+            _template(
+                name,
+                _workers(group, scales=scales),
+                at(group, "template"),
+                {RAY_GROUP: name, RAY_NODE_TYPE: RAY_WORKER},
+                at(group, "labels"),
+            ),
+            added=(_WAITS_FOR_HEAD,),
+        )
+        for group in groups
+        if (name := str(text_at(group, "groupName") or "?"))
+    ]
+
+
+def _beside_workers(props: Value, head: Value) -> Iterator[PodTemplate]:
+    """Yield the templates of a RayJob's head, and of the submitter that KubeRay makes in its mode by default."""
+    yield _template("head", 1, head, {})
+    if at(props, "spec", "submissionMode") in (None, "K8sJobMode"):
+        own = at(props, "spec", "submitterPodTemplate")
+        yield replace(_template("submitter", 1, _SUBMITTER_POD if own is None else own, {}), child_jobs=1)
+
+
+def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:
+    spec, name = at(props, "spec"), str(text_at(props, "metadata", "name") or "?")
+    return [_template(name, _parallel(spec), at(spec, "template"), {"batch.kubernetes.io/job-name": name})]
+
+
+_TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job, JobKind.JOB: _of_job}
+
+
+def _template(
+    name: str, pods: int | Unknown, template: Value, added: Mapping[str, str], beside: Value = None
+) -> PodTemplate:
+    """Return a template; its controller sets the labels `beside` in place of the template's, and those `added` of its own."""
+    own, others = labels_at(template, "metadata", "labels"), labels_at(beside)
+    labels = {} if own is UNKNOWN or others is UNKNOWN else {**own, **others}
+    known = {key: value for key, value in labels.items() if isinstance(value, str)}
+    return PodTemplate(name=name, pods=pods, template=template, labels={**known, **added})
+
+
+def _parallel(spec: Value) -> int | Unknown:
+    parallelism = _number(spec, 1, "parallelism")
+    completions = _number(spec, _MOST, "completions")
+    if parallelism is UNKNOWN or completions is UNKNOWN:
+        return UNKNOWN
+    return min(parallelism, completions)
+
+
+def _workers(group: Value, *, scales: bool) -> int | Unknown:
+    """Return how many pods a worker group needs: with Ray autoscaling, the fewest that it may have."""
+    least, asked = _number(group, 0, "minReplicas"), _number(group, 0, "replicas")
+    most, hosts = _number(group, _MOST, "maxReplicas"), _number(group, 1, "numOfHosts")
+    if least is UNKNOWN or asked is UNKNOWN or most is UNKNOWN or hosts is UNKNOWN:
+        return UNKNOWN
+    if at(group, "suspend") is True:
+        return 0
+    wanted = least if scales else asked
+    return max(least, min(wanted, most)) * max(1, hosts)
+
+
+def _number(value: Value, default: int, *path: str) -> int | Unknown:
+    found = count(at(value, *path))
+    return default if found is None else found
+
+
+def _times(one: int | Unknown, other: int | Unknown) -> int | Unknown:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else one * other
+
+
+def unreadable(templates: Sequence[PodTemplate]) -> Iterator[str]:
+    """Yield what of templates only the update will know."""
+    yield from (f"a value of its template {each.name!r}" for each in templates if each.shape is UNKNOWN)

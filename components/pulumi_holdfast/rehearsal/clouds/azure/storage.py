@@ -1,0 +1,86 @@
+"""Azure storage accounts, containers, and their settings."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.clouds.azure.cluster import identity
+from pulumi_holdfast.rehearsal.clouds.azure.names import group_id, no_group, no_parent, said
+from pulumi_holdfast.rehearsal.clouds.catalogue import Identify, ResourceRequest, Rules
+
+_ACCOUNT: Final = "azure-native:storage:StorageAccount"
+
+
+def _account_id(request: ResourceRequest) -> str:
+    name = request.inputs.get("accountName")
+    return f"{group_id(request)}/providers/Microsoft.Storage/storageAccounts/{name}"
+
+
+def _within_account(path: str) -> Identify:
+    """Return the function that computes the id of a part of an account."""
+    return lambda request: f"{_account_id(request)}/{path}/{request.name}"
+
+
+def _endpoints(request: ResourceRequest) -> JsonValue:
+    return {
+        service: f"https://{request.name}.{service}.core.windows.net/"
+        for service in ("blob", "dfs", "file", "queue", "table", "web")
+    }
+
+
+def _another_kind(request: ResourceRequest) -> str | None:
+    """The provider does not replace an account for its kind, which Azure does not change."""
+    current = request.inventory.find(_ACCOUNT, request.id)
+    if current is None or current.inputs.get("kind") == request.inputs.get("kind"):
+        return None
+    return said(
+        "AccountPropertyCannotBeUpdated",
+        "The property 'kind' was specified in the input, but it cannot be updated.",
+    )
+
+
+def _no_account(request: ResourceRequest) -> str | None:
+    if request.inventory.find(_ACCOUNT, _account_id(request)) is not None:
+        return None
+    return no_parent(request.type.rpartition(":")[2], _account_id(request))
+
+
+def _sku(request: ResourceRequest) -> JsonValue:
+    given: Json = mapping(request.inputs.get("sku"))
+    return {**given, "tier": str(given.get("name")).partition("_")[0]}
+
+
+RESOURCES: Mapping[str, Rules] = {
+    _ACCOUNT: Rules(
+        name_property="accountName",
+        # Names are unique in all of Azure.
+        unique_within=(),
+        longest_name=24,
+        identify=_account_id,
+        immutable=frozenset({"resourceGroupName", "location", "isHnsEnabled"}),
+        computed={
+            "identity": identity,
+            "primaryEndpoints": _endpoints,
+            "primaryLocation": lambda request: request.inputs.get("location"),
+            "sku": _sku,
+        },
+        taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),
+        refuse_create=(no_group,),
+        refuse_update=(_another_kind,),
+    ),
+    "azure-native:storage:BlobServiceProperties": Rules(
+        name_property="blobServicesName",
+        identify=_within_account("blobServices"),
+        refuse_create=(_no_account,),
+    ),
+    "azure-native:storage:BlobContainer": Rules(
+        name_property="containerName",
+        identify=_within_account("blobServices/default/containers"),
+        refuse_create=(_no_account,),
+    ),
+    "azure-native:storage:ManagementPolicy": Rules(
+        name_property="managementPolicyName",
+        identify=_within_account("managementPolicies"),
+        refuse_create=(_no_account,),
+    ),
+}

@@ -1,0 +1,174 @@
+"""Google Cloud networks, subnetworks, firewall rules, routers and NATs.
+
+A referenced object that is not in the state counts as one that the user created before.
+"""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Final
+
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.catalogue import (
+    Call,
+    Deletion,
+    Identify,
+    Invoke,
+    RefuseDeletion,
+    ResourceRequest,
+    Rules,
+)
+from pulumi_holdfast.rehearsal.clouds.gcp.names import asked_project, project
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
+from pulumi_holdfast.rehearsal.engine.values import Properties
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+
+SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
+
+
+def _path_of(reference: JsonValue) -> str:
+    """Return the id in a reference, which is an id or a self link."""
+    return str(reference or "").partition("/compute/v1/")[2] or str(reference or "")
+
+
+NETWORK: Final = "gcp:compute/network:Network"
+ROUTER: Final = "gcp:compute/router:Router"
+_NAT: Final = "gcp:compute/routerNat:RouterNat"
+_FIREWALL: Final = "gcp:compute/firewall:Firewall"
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
+
+_API: Final = "https://www.googleapis.com/compute/v1/"
+
+
+def _region(request: ResourceRequest) -> str:
+    return str(request.inputs.get("region") or request.configuration.get("region") or "")
+
+
+def _global(kind: str) -> Identify:
+    return lambda request: f"projects/{project(request)}/global/{kind}/{request.name}"
+
+
+def _regional(kind: str) -> Identify:
+    return lambda request: f"projects/{project(request)}/regions/{_region(request)}/{kind}/{request.name}"
+
+
+def _nat_id(request: ResourceRequest) -> str:
+    return "/".join((project(request), _region(request), str(request.inputs.get("router")), request.name))
+
+
+def _link(request: ResourceRequest) -> str:
+    return f"{_API}{request.id}"
+
+
+def _shrunk(old: Properties, new: Properties) -> frozenset[str]:
+    """The provider replaces a subnetwork whose new range does not contain the old one; a larger range is an update."""
+    before, after = old.get("ipCidrRange"), new.get("ipCidrRange")
+    if not isinstance(before, str) or not isinstance(after, str):
+        return frozenset()
+    grown = IPv4Network(before).subnet_of(IPv4Network(after))
+    return frozenset() if grown else frozenset({"ipCidrRange"})
+
+
+def _subnetwork(call: Call) -> Json:
+    region = call.arguments.get("region") or call.configuration.get("region")
+    name = call.arguments.get("name")
+    path = f"projects/{asked_project(call)}/regions/{region}/subnetworks/{name}"
+    found = call.inventory.find(SUBNETWORK, path)
+    if found is None:
+        raise RehearsalError(f"Subnetwork Not Found : {name}: {path} not found")
+    return {**found.outputs, "id": path}
+
+
+INVOKES: Mapping[str, Invoke] = {"gcp:compute/getSubnetwork:getSubnetwork": _subnetwork}
+
+
+def _named_by(*users: tuple[str, str]) -> RefuseDeletion:
+    """Return the refusal to delete an object that objects of these (type, input) pairs reference."""
+
+    def refuse(deletion: Deletion) -> str | None:
+        user = next(_users(deletion.target, deletion.inventory, users), None)
+        if user is None:
+            return None
+        kind = _KINDS[deletion.target.type]
+        return (
+            f"Error waiting for Deleting {kind}: The {kind.lower()} resource '{deletion.target.id}' is already being "
+            f"used by '{user.id}'"
+        )
+
+    return refuse
+
+
+def _users(
+    target: CloudObject, inventory: Inventory, users: tuple[tuple[str, str], ...]
+) -> Iterator[CloudObject]:
+    names = (target.id, target.outputs.get("name"))
+    for token, field in users:
+        for one in inventory.of_type(token):
+            named = one.inputs.get(field)
+            # A NAT references subnetworks in a list of objects.
+            several = [mapping(each).get("name") for each in sequence(named)] or [named]
+            if any(_path_of(each) in names for each in several):
+                yield one
+
+
+_KINDS: Final = {NETWORK: "Network", SUBNETWORK: "Subnetwork"}
+
+RESOURCES: Mapping[str, Rules] = {
+    NETWORK: Rules(
+        unique_within=("project",),
+        longest_name=63,
+        identify=_global("networks"),
+        immutable=frozenset({"autoCreateSubnetworks", "description", "internalIpv6Range", "networkProfile"}),
+        computed={
+            "selfLink": _link,
+            "numericId": lambda request: str(int(request.digest[:15], 16)),
+            "gatewayIpv4": lambda _: "",
+            "mtu": lambda request: request.inputs.get("mtu") or 1460,
+        },
+        refuse_delete=(
+            _named_by(
+                (SUBNETWORK, "network"), (ROUTER, "network"), (_FIREWALL, "network"), (_CLUSTER, "network")
+            ),
+        ),
+    ),
+    SUBNETWORK: Rules(
+        unique_within=("project", "region"),
+        longest_name=63,
+        identify=_regional("subnetworks"),
+        immutable=frozenset({"network", "description"}),
+        force_replace=_shrunk,
+        computed={
+            "selfLink": _link,
+            "region": _region,
+            "subnetworkId": lambda request: int(request.digest[:12], 16),
+            "gatewayAddress": lambda request: str(IPv4Network(str(request.inputs.get("ipCidrRange")))[1]),
+            "purpose": lambda request: request.inputs.get("purpose") or "PRIVATE",
+            "stackType": lambda request: request.inputs.get("stackType") or "IPV4_ONLY",
+        },
+        refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
+    ),
+    _FIREWALL: Rules(
+        unique_within=("project",),
+        longest_name=63,
+        identify=_global("firewalls"),
+        immutable=frozenset({"direction"}),
+        computed={
+            "selfLink": _link,
+            "creationTimestamp": lambda _: "2026-01-01T00:00:00Z",
+            "direction": lambda request: request.inputs.get("direction") or "INGRESS",
+        },
+    ),
+    ROUTER: Rules(
+        unique_within=("project", "region"),
+        longest_name=63,
+        identify=_regional("routers"),
+        immutable=frozenset({"network"}),
+        computed={"selfLink": _link, "region": _region},
+    ),
+    _NAT: Rules(
+        unique_within=("project", "region", "router"),
+        longest_name=63,
+        identify=_nat_id,
+        immutable=frozenset({"initialNatIps", "endpointTypes", "type"}),
+        computed={"region": _region},
+    ),
+}

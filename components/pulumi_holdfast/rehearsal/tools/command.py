@@ -1,0 +1,108 @@
+"""`holdfast tools`: finds or builds the tools, and regenerates the files that come from pinned sources."""
+
+import argparse
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.archive import VARIABLE, pack, unpack
+from pulumi_holdfast.rehearsal.tools.build import make_missing
+from pulumi_holdfast.rehearsal.tools.charts import write_crd_charts
+from pulumi_holdfast.rehearsal.tools.locate import find_tool, take_survey
+from pulumi_holdfast.rehearsal.tools.machine_table.aws import machine_table, read_sources
+from pulumi_holdfast.rehearsal.tools.machine_table.azure import azure_machine_table, read_azure_sources
+from pulumi_holdfast.rehearsal.tools.progress import Progress, one_line, summary
+from pulumi_holdfast.rehearsal.tools.stamps import exclusive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands."""
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("build", help="build the tools that are not on PATH into .tools (the default)")
+    which = commands.add_parser("which", help="print the path of a tool")
+    which.add_argument("name")
+    packed = commands.add_parser(
+        "archive", help=f"pack the tools into a file that {VARIABLE} may name elsewhere"
+    )
+    packed.add_argument("folder", type=Path)
+    commands.add_parser(
+        "crd-charts", help="regenerate the CRD charts in components/pulumi_holdfast/kubernetes/charts"
+    )
+    commands.add_parser("machine-tables", help="regenerate the machine tables of AWS and Azure")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run a subcommand and return its exit code. Raises RehearsalError."""
+    workspace = Workspace.find()
+    try:
+        if parsed.command == "which":
+            print(find_tool(parsed.name, workspace))
+        elif parsed.command == "archive":
+            print(archive(parsed.folder, workspace))
+        elif parsed.command == "crd-charts":
+            for folder in write_crd_charts(workspace):
+                print(f"wrote {folder.relative_to(workspace.project_root)}")
+        elif parsed.command == "machine-tables":
+            write_machine_tables(workspace)
+        else:
+            build(workspace)
+    except OSError as error:
+        print(f"error: {error.strerror or error}: {error.filename or 'the tools folder'}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def write_machine_tables(workspace: Workspace) -> None:
+    """Regenerate the tables from their pinned sources. Raises RehearsalError."""
+    root = workspace.project_root
+    tables = {
+        "aws.json": machine_table(*read_sources(root)),
+        "azure.json": azure_machine_table(read_azure_sources(root)),
+    }
+    for name, text in tables.items():
+        (root / "scheduling" / "machines" / name).write_text(text, encoding="utf-8")
+        print(f"wrote {name}: {text.count(chr(10))} lines")
+
+
+def archive(folder: Path, workspace: Workspace) -> Path:
+    """Pack the tools into a folder, twice; return the file. Raises RehearsalError, also if the bytes differ."""
+    file = folder / f"holdfast-tools-{sys.platform}-{platform.machine()}.tar.gz"
+    with tempfile.TemporaryDirectory(dir=workspace.tools_dir) as other:
+        sums = {pack(workspace, each) for each in (file, Path(other) / "other")}
+    if len(sums) > 1:
+        raise RehearsalError(
+            f"{file}: two archives of the same tools differ; remove what depends on time or order"
+        )
+    return file
+
+
+def _say(line: str) -> None:
+    # At once, also to a log.
+    print(line, flush=True)
+
+
+def build(workspace: Workspace, say: Callable[[str], None] = _say) -> None:
+    """Make what is missing and say what came from where. Raises RehearsalError."""
+
+    def waiting(holder: str) -> None:
+        say(f"tools: another build runs in this checkout (process {holder}); waiting for it")
+
+    with exclusive(workspace.tools_dir / "lock", waiting):
+        survey = take_survey(workspace)
+        if survey.missing and (archive := os.environ.get(VARIABLE)):
+            taken = unpack(Path(archive), survey, workspace)
+            say(f"tools: {len(taken)} of {len(survey.missing)} from {archive}")
+            survey = take_survey(workspace)
+        if not survey.missing:
+            say(one_line(survey))
+            return
+        say(f"tools: {len(survey.missing)} to make: {', '.join(survey.missing)}")
+        progress = Progress(say, total=len(survey.missing))
+        make_missing(survey, workspace, progress)
+    for line in summary(survey, progress.seconds):
+        say(line)

@@ -1,1 +1,0 @@
-"""The Pulumi program: parses a stack's configuration and composes components; declares no resource itself."""

@@ -1,1 +1,0 @@
-"""Stacks on AWS: configuration, preflight checks, and the composition root in `stack.py`."""

@@ -1,1 +1,0 @@
-"""Stacks on Azure: configuration, preflight checks, and the composition root in `stack.py`."""

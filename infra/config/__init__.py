@@ -1,1 +1,0 @@
-"""The one parser of configuration: frozen models, one for each cloud, and rules across their fields."""

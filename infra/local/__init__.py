@@ -1,1 +1,0 @@
-"""Stacks on this machine: configuration, and the composition root in `stack.py`."""

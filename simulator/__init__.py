@@ -1,1 +1,0 @@
-"""Simulated clouds, and the real engine, control plane and operators that run against them on one machine."""

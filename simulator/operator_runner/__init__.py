@@ -1,5 +1,0 @@
-"""Runs the pods of the operators as real processes on this machine, like a kubelet."""
-
-from holdfast.simulator.operator_runner.operator_runner import OperatorRunner
-
-__all__ = ["OperatorRunner"]

@@ -1,0 +1,59 @@
+"""The account's service-linked role for EC2 Spot: created or imported, never deleted."""
+
+import pytest
+from pulumi import ComponentResource, ResourceOptions
+
+from pulumi_holdfast.aws.spot_service_linked_role import (
+    PATH,
+    SpotServiceLinkedRole,
+    SpotServiceLinkedRoleArgs,
+)
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from tests.support.inputs import text
+
+ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+
+
+class SpotPool(ComponentResource):
+    """A resource that needs spot instances."""
+
+    def __init__(self, opts: ResourceOptions) -> None:
+        super().__init__("test:index:SpotPool", "spot-pool", None, opts)
+
+
+def recorded(existing_arn: str | None = None, *, preview: bool = False) -> Recording:
+    def build() -> None:
+        role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=existing_arn))
+        SpotPool(ResourceOptions(depends_on=[role]))
+
+    return record(build, preview=preview)
+
+
+def the_role(existing_arn: str | None = None) -> Recorded:
+    return recorded(existing_arn).one(":ServiceLinkedRole")
+
+
+def test_the_role_is_that_of_ec2_spot() -> None:
+    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not Spot Fleet's"
+    assert ARN.partition(":role")[2].startswith(PATH), "the path under which it is looked up"
+    recording = recorded()
+    before = recording.everything_before(recording.one(":SpotPool"))
+    assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_the_role_is_imported_only_if_the_account_has_it(preview: bool) -> None:
+    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", "there is nothing to import"
+    assert the_role(ARN).import_id == ARN, "an account can have only one"
+
+
+@pytest.mark.parametrize("existing_arn", [None, ARN])
+def test_a_created_and_an_imported_role_have_the_same_inputs_and_are_never_changed_or_deleted(
+    existing_arn: str | None,
+) -> None:
+    role = the_role(existing_arn)
+    assert role.retain_on_delete, "other stacks and users of the account use the role"
+    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
+        "an import is followed by an update if these differ, which needs write permissions"
+    )
+    assert set(role.inputs) == {"awsServiceName"}, "otherwise the second `up` would show a change"

@@ -1,0 +1,50 @@
+"""The policies of transfers, as they are registered; tests on two clusters hold what they refuse."""
+
+import pytest
+
+from pulumi_holdfast.controller.state_machine.transfer import Permit
+from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
+    COPIES_POLICY,
+    HOME_POLICY,
+    TransferPolicy,
+    TransferPolicyArgs,
+)
+from pulumi_holdfast.ladder.labels import PERMITS
+from tests.support.fakes.pulumi_engine import record
+from tests.support.json_objects import obj, objects
+
+
+@pytest.mark.parametrize(
+    ("leaves", "accounts", "expected"),
+    [
+        (True, ("home-controller",), {HOME_POLICY, COPIES_POLICY}),
+        (True, (), {HOME_POLICY}),
+        (False, ("home-controller",), {COPIES_POLICY}),
+    ],
+)
+def test_the_policies_of_each_side_are_bound_and_refuse(
+    leaves: bool, accounts: tuple[str, ...], expected: set[str]
+) -> None:
+    args = TransferPolicyArgs(leaves=leaves, accounts=accounts)
+    recorded = record(lambda: TransferPolicy("transfers", args))
+    policies = {
+        str(obj(each.inputs["metadata"])["name"]): obj(each.inputs["spec"])
+        for each in recorded.of(":ValidatingAdmissionPolicy")
+    }
+    bindings = [obj(each.inputs["spec"]) for each in recorded.of(":ValidatingAdmissionPolicyBinding")]
+
+    assert set(policies) == expected, "one for jobs that leave, and one for copies that are accepted"
+    assert {str(each["policyName"]) for each in bindings} == set(policies), (
+        "an unbound policy refuses nothing"
+    )
+    assert all("Deny" in objects(each["validationActions"]) for each in bindings), "a warning refuses nothing"
+    assert all(each["failurePolicy"] == "Fail" for each in policies.values()), (
+        "what cannot be judged is refused"
+    )
+    assert ("home-controller" in str(policies.get(COPIES_POLICY))) is bool(accounts), (
+        "only home's controller permits a copy to run"
+    )
+
+
+def test_permits_are_those_of_the_protocol_in_its_order() -> None:
+    assert tuple(each.value for each in Permit) == PERMITS, "the policy compares places in this list"

@@ -1,0 +1,69 @@
+"""The policy on the controller's writes, as it is registered; tests on a cluster hold what it refuses."""
+
+from pulumi_holdfast.controller.jobs.rayjob_successor import successor_name
+from pulumi_holdfast.kubernetes.fallback_controller.access import (
+    CLUSTER_RULES,
+    JOB_RULES,
+    PLACEHOLDER_RULES,
+    SUBJECT,
+)
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
+    ACCOUNT,
+    LONGEST_SUCCESSOR_STEM,
+    NAME,
+    ControllerWritePolicy,
+    ControllerWritePolicyArgs,
+    policy_spec,
+)
+from tests.support.fakes.pulumi_engine import record
+from tests.support.json_objects import obj, objects
+
+#: Written by their status, or in the controller's own namespace only.
+LIMITED_BY_PERMISSIONS = {"fallbackpolicies/status", "leases"}
+
+OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
+
+
+def test_every_write_of_the_permissions_is_matched() -> None:
+    matched = {
+        (str(resource), str(operation))
+        for rule in objects(obj(policy_spec("pause")["matchConstraints"])["resourceRules"])
+        for resource in objects(rule["resources"])
+        for operation in objects(rule["operations"])
+    }
+    granted = {
+        (str(resource), OPERATIONS[str(verb)])
+        for rule in (*CLUSTER_RULES, *JOB_RULES, *PLACEHOLDER_RULES)
+        for resource in objects(rule["resources"])
+        for verb in objects(rule["verbs"])
+        if str(verb) in OPERATIONS and str(resource) not in LIMITED_BY_PERMISSIONS
+    }
+    assert granted - matched == {("pods", "DELETE")}, "only the deletion of pods is free, as an eviction is"
+
+
+def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
+    recorded = record(
+        lambda: ControllerWritePolicy(
+            "writes", ControllerWritePolicyArgs(placeholder_image="registry.example.com/pause:1")
+        )
+    )
+    policy, binding = (
+        recorded.one(":ValidatingAdmissionPolicy"),
+        recorded.one(":ValidatingAdmissionPolicyBinding"),
+    )
+    assert f"system:serviceaccount:{SUBJECT['namespace']}:{SUBJECT['name']}" == ACCOUNT, (
+        "it is the bound account"
+    )
+    (condition,) = objects(obj(policy.inputs["spec"])["matchConditions"])
+    assert ACCOUNT in str(condition["expression"]), "other users' writes are not judged"
+    assert obj(policy.inputs["spec"])["failurePolicy"] == "Fail", "what cannot be judged is refused"
+    assert obj(binding.inputs["spec"])["policyName"] == NAME, "an unbound policy refuses nothing"
+    assert "Deny" in objects(obj(binding.inputs["spec"])["validationActions"]), "a warning refuses nothing"
+    assert "registry.example.com/pause:1" in str(policy.inputs["spec"]), "placeholders run this image only"
+
+
+def test_the_longest_name_of_a_successor_keeps_as_much_of_the_first_as_the_policy_expects() -> None:
+    metadata = {"name": "n" * 47, "uid": "0a1b2c3d-0000"}
+    assert successor_name({"metadata": metadata}) == f"{'n' * LONGEST_SUCCESSOR_STEM}-0a1b2c3d", (
+        "or the controller's own successor would be refused"
+    )

@@ -1,0 +1,127 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import Machine
+from pulumi_holdfast.ladder.pools import Pool, PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.quotas import BESIDE, Quota, QuotaSettings, quota_of, quota_problems
+from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+
+AT = "holdfast:platform.namespaces[0].quota"
+
+
+def facts(*machines: Machine, max_nodes: int = 8) -> PoolSummary:
+    pool = Pool(name="a100", capacity=CapacityType.ON_DEMAND, has_gpus=True, max_nodes=max_nodes)
+    return summarize_pool(pool, machines, ())
+
+
+def machine(vcpus: int, gpus: int = 0) -> Machine:
+    return Machine(name="some", vcpus=vcpus, memory_mib=65_536, gpus=gpus, hourly_price=1.0)
+
+
+def shape(name: str = "finetune", *, pods: int = 4, gpus: int = 8) -> Shape:
+    return Shape(name=name, pods=pods, requests=Resources(cpu_millis=1000, memory_mib=1024, gpus=gpus))
+
+
+A100 = facts(machine(96, gpus=8))
+CPU = facts(machine(4), machine(16), max_nodes=20)
+
+
+@pytest.mark.parametrize(
+    ("settings", "pools", "shapes", "quota", "reason"),
+    [
+        (QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()], Quota(gpus=(8 + 4) * 8, pods=8 * 96 + 4 * 110 + BESIDE), "jobs may be on all tiers; a pod for each CPU, up to the kubelet's limit"),
+        (QuotaSettings(), [CPU], [], Quota(gpus=0, pods=20 * 16 + BESIDE), "the largest machine of a pool; a ladder of CPUs has no GPUs"),
+        (QuotaSettings(), [CPU], [shape(pods=1000, gpus=1)], Quota(gpus=1000, pods=1000 + BESIDE), "a gang wider than the pools is admitted; reachability reports it"),
+        (QuotaSettings(gpus=32), [A100], [], Quota(gpus=32, pods=8 * 96 + BESIDE), "one configured number"),
+        (QuotaSettings(gpus=32, pods=64), [A100], [], Quota(gpus=32, pods=64), "or both"),
+        (QuotaSettings(enforced=False), [A100], [shape()], None, "with enforced: false"),
+    ],
+)  # fmt: skip
+def test_quota_is_the_capacity_of_the_pools_or_as_configured(
+    settings: QuotaSettings, pools: list[PoolSummary], shapes: list[Shape], quota: Quota | None, reason: str
+) -> None:
+    assert quota_of(settings, pools, shapes) == quota, reason
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [QuotaSettings(), QuotaSettings(gpus=32), QuotaSettings(gpus=33, pods=4), QuotaSettings(enforced=False)],
+)
+def test_quota_for_every_gang_is_valid(settings: QuotaSettings) -> None:
+    shapes = [shape(), shape("test", pods=1, gpus=1)]
+    assert list(quota_problems(settings, shapes, AT, on_gpus=True)) == [], "no problem"
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "needed"),
+    [
+        (QuotaSettings(gpus=31), "gpus", 32),
+        (QuotaSettings(gpus=0), "gpus", 32),
+        (QuotaSettings(pods=3), "pods", 4),
+    ],
+)
+def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str, needed: int) -> None:
+    shapes = [shape("test", pods=4, gpus=2), shape(), shape("other", pods=2, gpus=8)]
+    (problem,) = quota_problems(settings, shapes, AT, on_gpus=True)
+    assert problem.field == f"{AT}.{field}", "the field is named"
+    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, "the largest shape"
+    assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
+
+
+def test_quota_without_gpus_is_reported_if_the_ladder_has_gpus() -> None:
+    (problem,) = quota_problems(QuotaSettings(gpus=0), [], AT, on_gpus=True)
+    assert problem.value == "0 on a ladder of pools with GPUs", "no job could use its GPUs"
+    assert list(quota_problems(QuotaSettings(gpus=0), [], AT)) == [], "without GPUs it is valid"
+
+
+def test_number_beside_a_disabled_quota_is_reported() -> None:
+    (problem,) = quota_problems(QuotaSettings(enforced=False, pods=500), [shape()], AT)
+    assert problem.field == f"{AT}.pods", "the field is named"
+    assert "beside enforced: false" in problem.value, "one of the two is a mistake"
+
+
+shapes = st.lists(st.builds(shape, pods=st.integers(1, 10_000), gpus=st.integers(0, 64)), max_size=4)
+pools = st.lists(
+    st.builds(
+        facts,
+        st.builds(machine, st.integers(1, 448), gpus=st.sampled_from((0, 1, 4, 8, 16))),
+        st.builds(machine, st.integers(1, 448), gpus=st.sampled_from((0, 1, 4, 8, 16))),
+        max_nodes=st.integers(1, 1000),
+    ),
+    max_size=4,
+)
+any_settings = st.builds(
+    QuotaSettings,
+    enforced=st.booleans(),
+    gpus=st.none() | st.integers(0, 5000),
+    pods=st.none() | st.integers(1, 5000),
+)
+
+
+@given(settings=any_settings, pools=pools, shapes=shapes)
+def test_valid_quota_admits_the_gang_of_every_shape(
+    settings: QuotaSettings, pools: list[PoolSummary], shapes: list[Shape]
+) -> None:
+    if list(quota_problems(settings, shapes, AT)):
+        return
+    quota = quota_of(settings, pools, shapes)
+    for each in shapes if quota is not None else ():
+        assert quota is not None, "enforced"
+        assert each.pods <= quota.pods, f"{each.title} is admitted"
+        assert each.pods * each.requests.gpus <= quota.gpus, f"{each.title} gets its GPUs"
+
+
+@given(pools=pools, shapes=shapes)
+def test_default_quota_never_limits_the_ladders_pools(pools: list[PoolSummary], shapes: list[Shape]) -> None:
+    quota = quota_of(QuotaSettings(), pools, shapes)
+    assert quota is not None, "enforced by default"
+    assert quota.gpus >= sum(pool.max_nodes * pool.largest.gpus for pool in pools), "every GPU can be used"
+    assert quota.pods > sum(pool.max_nodes for pool in pools), "a pod on every node, and pods beside"
+
+
+@pytest.mark.parametrize(("vcpus", "pods"), [(1, 1), (109, 109), (110, 110), (111, 110), (448, 110)])
+def test_default_quota_counts_a_pod_for_each_cpu_up_to_the_kubelet_limit(vcpus: int, pods: int) -> None:
+    quota = quota_of(QuotaSettings(), [facts(machine(vcpus), max_nodes=1)], [])
+    assert quota == Quota(gpus=0, pods=pods + BESIDE), "pods per machine"

@@ -1,0 +1,88 @@
+"""The simulated Blob Storage."""
+
+import pytest
+
+from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
+from pulumi_holdfast.rehearsal.engine.values import Properties
+from tests.support.clusters.provider_calls import Engine, Provider
+
+_ACCOUNT = "azure-native:storage:StorageAccount"
+_CONTAINER = "azure-native:storage:BlobContainer"
+_GROUP = "azure-native:resources:ResourceGroup"
+_POLICY = "azure-native:storage:ManagementPolicy"
+_SERVICE = "azure-native:storage:BlobServiceProperties"
+
+_PLACE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/kept/providers/Microsoft.Storage/storageAccounts"
+_INPUTS: Properties = {
+    "accountName": "checkpoints0a1b2c3d",
+    "resourceGroupName": "kept",
+    "location": "westeurope",
+    "kind": "StorageV2",
+    "sku": {"name": "Standard_ZRS"},
+}
+_WITHIN: Properties = {"accountName": "checkpoints0a1b2c3d", "resourceGroupName": "kept"}
+_RULE: Properties = {
+    "name": "OldVersions",
+    "type": "Lifecycle",
+    "definition": {"actions": {"version": {"delete": {"daysAfterCreationGreaterThan": 1}}}},
+}
+
+
+@pytest.fixture
+def account(azure: Provider) -> Engine:
+    """A storage account that is not made yet, in a group that is."""
+    for group in ("kept", "another"):
+        inputs: Properties = {"resourceGroupName": group, "location": "westeurope"}
+        Engine(provider=azure, type=_GROUP, name=group).create(inputs)
+    return Engine(provider=azure, type=_ACCOUNT)
+
+
+@pytest.mark.usefixtures("account")
+def test_an_account_has_a_global_name_and_addresses(account: Engine, azure: Provider) -> None:
+    made, outputs = account.create(_INPUTS)
+    assert made == f"{_PLACE}/checkpoints0a1b2c3d", "as Azure identifies it"
+    endpoints = outputs["primaryEndpoints"]
+    assert isinstance(endpoints, dict), "an object"
+    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/", "clients call it"
+    other = Engine(provider=azure, type=_ACCOUNT, name="two")
+    other.refuses_create(
+        {**_INPUTS, "resourceGroupName": "another"},
+        "The storage account named checkpoints0a1b2c3d is already taken.",
+    )
+    unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
+    made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
+    assert str(outputs["name"]).startswith("checkpoints"), "the logical name with a unique suffix"
+    assert made.endswith(str(outputs["name"])), "which is its name in Azure"
+
+
+def test_an_account_needs_its_group(azure: Provider) -> None:
+    Engine(provider=azure, type=_ACCOUNT).refuses_create(_INPUTS, "Resource group 'kept' could not be found.")
+
+
+def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
+    made, _ = account.create(_INPUTS)
+    changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}
+    assert not account.diff(_INPUTS, changed).replaces, "the provider does not list it"
+    account.refuses_update(made, changed, "The property 'kind' was specified in the input")
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "path"),
+    [
+        (_CONTAINER, {"containerName": "vision"}, "blobServices/default/containers/vision"),
+        (_SERVICE, {"blobServicesName": "default"}, "blobServices/default"),
+        (
+            _POLICY,
+            {"managementPolicyName": "default", "policy": {"rules": [_RULE]}},
+            "managementPolicies/default",
+        ),
+    ],
+)
+def test_what_is_part_of_an_account_needs_it_and_is_known_by_it(
+    azure: Provider, account: Engine, kind: str, inputs: Properties, path: str
+) -> None:
+    part = Engine(provider=azure, type=kind)
+    part.refuses_create({**_WITHIN, **inputs}, "ParentResourceNotFound")
+    account.create(_INPUTS)
+    made, _ = part.create({**_WITHIN, **inputs})
+    assert made == f"{_PLACE}/checkpoints0a1b2c3d/{path}", "roles name it"

@@ -1,0 +1,101 @@
+"""Simulated GKE node pools: computed outputs, refused changes, and replacements."""
+
+import pytest
+
+from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value
+from tests.support.clusters.gke_console import GPUS, PATH, GkeConsole
+from tests.support.clusters.provider_calls import Provider, refused
+
+A2: dict[str, Value] = {"machineType": "a2-highgpu-8g", "guestAccelerators": GPUS}
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}
+
+
+@pytest.fixture
+def console(gcp: Provider) -> GkeConsole:
+    made = GkeConsole(gcp=gcp)
+    made.cluster()
+    return made
+
+
+def config(outputs: Properties) -> Properties:
+    found = outputs["nodeConfig"]
+    assert isinstance(found, dict), "a pool has a node configuration"
+    return found
+
+
+def test_a_pool_is_identified_by_its_path_and_has_its_name_alone(console: GkeConsole) -> None:
+    assert console.pool("cpu") == f"{PATH}/nodePools/cpu", "the id is what an import takes"
+    other = console.engine("other")
+    other.refuses_create(console.inputs("cpu"), "resource - nodePools/cpu - already exists")
+
+
+def test_a_pool_needs_its_cluster(gcp: Provider) -> None:
+    refused(GkeConsole(gcp=gcp).pool, f"googleapi: Error 404: Not found: {PATH}., notFound")
+
+
+def test_gpus_are_tainted_once_where_there_are_nodes_without(console: GkeConsole) -> None:
+    console.pool("system")
+    found = config(console.outputs("a100", **A2, taints=[SPOT_TAINT]))
+    assert found["effectiveTaints"] == [SPOT_TAINT, GPU_TAINT], "its own, and GKE's"
+    assert found["taints"] == [SPOT_TAINT], "GKE's own are not among those the program gave"
+    twice = "Error 400: Found more than one taint with key nvidia.com/gpu and effect NO_SCHEDULE."
+    refused(lambda: console.pool("two", **A2, taints=[GPU_TAINT]), twice)
+
+
+def test_gpus_are_not_tainted_in_a_cluster_of_nothing_else(console: GkeConsole) -> None:
+    first = console.outputs("first", **A2)
+    assert config(first)["effectiveTaints"] == [], "cluster services must run somewhere"
+    console.pool("system")
+    pool = console.engine("first")
+    object_id, _, inputs = pool.read(f"{PATH}/nodePools/first")
+    after = pool.update(object_id, {**inputs, "autoscaling": {"totalMaxNodeCount": 9}})
+    assert config(after)["effectiveTaints"] == [], "nor afterwards, when there are others"
+
+
+def test_a_clusters_own_first_pool_counts_among_those_without_gpus(gcp: Provider) -> None:
+    console = GkeConsole(gcp=gcp)
+    console.cluster(removeDefaultNodePool=False)
+    assert config(console.outputs("a100", **A2))["effectiveTaints"] == [GPU_TAINT], "it is there before"
+
+
+def test_gpus_get_the_default_driver_unless_another_is_asked_for(console: GkeConsole) -> None:
+    latest = {**GPUS[0], "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
+    for name, gpus, driver in (("plain", GPUS[0], "DEFAULT"), ("asked", latest, "LATEST")):
+        found = config(console.outputs(name, **{**A2, "guestAccelerators": [gpus]}))["guestAccelerators"]
+        assert f"'gpuDriverVersion': '{driver}'" in str(found), "DEFAULT as of GKE 1.30"
+
+
+def test_disks_that_a_machine_brings_show_as_if_they_had_been_asked_for(console: GkeConsole) -> None:
+    disks: Value = {"localSsdCount": 16}
+    for name, asked, replaces in (
+        ("plain", {}, ["nodeConfig.ephemeralStorageLocalSsdConfig"]),
+        ("asked", {"ephemeralStorageLocalSsdConfig": disks}, []),
+    ):
+        pool, inputs = console.engine(name), console.inputs(name, machineType="a3-highgpu-8g", **asked)
+        _, _, shown = pool.read(pool.create(inputs)[0], inputs=inputs)
+        assert config(shown)["ephemeralStorageLocalSsdConfig"] == disks, "a refresh finds them"
+        answer = pool.diff(shown, inputs)
+        assert list(answer.replaces) == replaces, "the provider replaces a pool that did not ask for them"
+        assert bool(answer.detailedDiff) is bool(replaces), "otherwise there is no difference"
+
+
+def test_a_pool_needs_the_account_of_its_nodes(console: GkeConsole) -> None:
+    account = "missing@holdfast-test.iam.gserviceaccount.com"
+    missing = f'Service account "{account}" does not exist.'
+    refused(lambda: console.pool("cpu", serviceAccount=account), missing)
+
+
+def test_a_pool_has_its_clusters_zones_and_version_unless_it_says_others(console: GkeConsole) -> None:
+    outputs = console.outputs("cpu")
+    assert outputs["nodeLocations"] == ["europe-west4-a", "europe-west4-b"], "its cluster's"
+    assert str(outputs["version"]).startswith("1."), "its cluster's, on the day it was made"
+    surge = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+    assert outputs["upgradeSettings"] == surge, "GKE's own"
+
+
+def test_a_preview_knows_what_was_said_of_the_nodes(console: GkeConsole) -> None:
+    planned = console.engine("cpu").plan(console.inputs("cpu", labels={"holdfast.dev/pool": "cpu"}))
+    found = config(planned)
+    assert found["labels"] == {"holdfast.dev/pool": "cpu"}, "policies judge a ladder by it before an update"
+    assert found["effectiveTaints"] is UNKNOWN, "and what GKE adds is known afterwards"

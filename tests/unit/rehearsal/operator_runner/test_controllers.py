@@ -1,0 +1,149 @@
+"""Each controller gets ports and files that replace those of its container."""
+
+import json
+from base64 import b64encode
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pulumi_holdfast.kubernetes.fallback_controller.clusters import kubeconfig
+from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster
+from pulumi_holdfast.rehearsal.operator_runner.controllers import (
+    CONTROLLERS,
+    JOBSET_CERTIFICATES,
+    controller_of,
+)
+from tests.support.builders.operator_pods import pod, resolved_container
+
+
+def test_controller_is_found_by_label_and_namespace() -> None:
+    for app, namespace in (
+        ("jobset", "jobset-system"),
+        ("kuberay-operator", "kuberay-system"),
+        ("karpenter", "karpenter"),
+        ("fallback-controller", "holdfast-system"),
+    ):
+        found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
+        assert found is CONTROLLERS[app], "the charts set both in every cluster"
+    another = pod(labels={"app.kubernetes.io/name": "trainer"})
+    for other in (pod(namespace="vision"), another, pod(metadata={"labels": {}})):
+        assert controller_of(other) is None, "the pod of a user must never run as a local process"
+
+
+def test_jobset_serves_its_webhook_on_a_local_port() -> None:
+    given = Path("/pods/one/volumes/config/app.yaml")
+    invocation = CONTROLLERS["jobset"].adapt(
+        resolved_container(
+            args=("--zap-log-level=2", f"--config={given}"),
+            files={given: "leaderElection: {leaderElect: false}\nwebhook: {timeout: 5}\n"},
+            mounts={JOBSET_CERTIFICATES: Path("/pods/one/volumes/cert")},
+        )
+    )
+    written = Path("/pods/one/adapted/controller_manager_config.yaml")
+    assert f"--config={written}" in invocation.args, "JobSet reads the adapted file"
+    assert f"--config={given}" not in invocation.args, "the original file has the ports of a container"
+    assert yaml.safe_load(invocation.files[written]) == {
+        "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
+        "webhook": {"timeout": 5, "host": "127.0.0.1", "port": 19443, "certDir": "/pods/one/volumes/cert"},
+    }, "other settings stay; address, certificates and lease are those of a local process"
+
+
+def test_jobset_starts_without_a_configuration_file() -> None:
+    invocation = CONTROLLERS["jobset"].adapt(resolved_container(mounts={JOBSET_CERTIFICATES: Path("/c")}))
+    assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
+    invocation = CONTROLLERS["jobset"].adapt(resolved_container())
+    (text,) = invocation.files.values()
+    assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the port is set"
+
+
+def test_kuberay_listens_on_loopback_ports() -> None:
+    invocation = CONTROLLERS["kuberay-operator"].adapt(resolved_container(args=("--qps=100",)))
+    assert invocation.args == (
+        "--qps=100",
+        "--metrics-addr=127.0.0.1:18080",
+        "--health-probe-bind-address=127.0.0.1:18082",
+        "--leader-election-namespace=operators",
+    ), "later arguments take precedence"
+
+
+def test_karpenter_listens_on_local_ports_and_keeps_its_lease_namespace() -> None:
+    given = {"METRICS_PORT": "9000", "HEALTH_PROBE_PORT": "9001", "LOG_LEVEL": "info"}
+    invocation = CONTROLLERS["karpenter"].adapt(
+        resolved_container(variables=given, ports={9000: 50_000, 9001: 50_001})
+    )
+    assert invocation.variables == {
+        "LEADER_ELECTION_NAMESPACE": "operators",
+        "KUBELET_KUBECONFIG": "/kubelets",
+        "METRICS_PORT": "50000",
+        "HEALTH_PROBE_PORT": "50001",
+        "LOG_LEVEL": "info",
+    }, "only the ports change"
+    given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
+    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", "the chart takes precedence"
+
+
+def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
+    ((path, text),) = invocation.files.items()
+    assert text == "[]", "the instance types of the cloud"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "Karpenter reads this file"
+    given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
+    assert invocation.files == {}, "no file is needed"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "unchanged"
+
+
+def test_fallback_controller_runs_from_its_archives_alone() -> None:
+    controller = CONTROLLERS["fallback-controller"]
+    assert controller.module == "pulumi_holdfast.controller", "there is no program to build"
+    mounted = {"PYTHONPATH": "/pods/one/volumes/program/program.zip"}
+    invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080"), variables=mounted))
+    given, local = ("--lease=l", "--port=8080"), ("--address=127.0.0.1", "--port=18080")
+    assert invocation.args == ("-S", "-m", "pulumi_holdfast.controller", *given, *local), (
+        "without the packages of this environment, and later arguments take precedence"
+    )
+    assert invocation.variables["PYTHONPATH"] == mounted["PYTHONPATH"], "what the cluster runs is rehearsed"
+
+
+def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() -> None:
+    invocation = CONTROLLERS["fallback-controller"].adapt(resolved_container())
+    assert invocation.args[:2] == ("-m", "pulumi_holdfast.controller"), (
+        "with the packages of this environment"
+    )
+    program = Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py"
+    assert program.is_file(), "the path does not depend on the current directory"
+
+
+def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -> None:
+    mounts = {"/etc/clusters": Path("/pods/one/clusters"), "/var/tokens": Path("/pods/one/tokens")}
+    files = {
+        mounts["/etc/clusters"] / name: kubeconfig(f"https://{name}.example.com", "", f"/var/tokens/{name}")
+        for name in ("there", "far")
+    }
+    args = ("--lease=l", *(f"--cluster={path.name}={path}" for path in files))
+    here = KubeconfigCluster(server="https://127.0.0.1:1", authority=b"PEM")
+    invocation = CONTROLLERS["fallback-controller"].adapt(
+        replace(
+            resolved_container(args=args, files=files, mounts=mounts),
+            cluster_at={"https://there.example.com": here}.get,
+        )
+    )
+    adapted = {name: Path(f"/pods/one/adapted/clusters/{name}") for name in ("there", "far")}
+    assert {f"--cluster={name}={path}" for name, path in adapted.items()} < {*invocation.args}, "both"
+    assert "--lease=l" in invocation.args, "other arguments stay"
+    found = {name: json.loads(invocation.files[path]) for name, path in adapted.items()}
+    assert found["there"]["clusters"][0]["cluster"] == {
+        "server": here.server,
+        "certificate-authority-data": b64encode(here.authority).decode(),
+    }, "as the name server and the network of a cloud would lead there"
+    assert found["far"]["clusters"][0]["cluster"] == {"server": "https://far.example.com"}, "not here"
+    assert found["there"]["users"][0]["user"]["tokenFile"] == "/pods/one/tokens/there", "the token is here"
+
+
+@pytest.mark.parametrize("app", sorted(CONTROLLERS))
+def test_variables_of_the_chart_are_kept(app: str) -> None:
+    invocation = CONTROLLERS[app].adapt(resolved_container(variables={"SOME": "thing"}))
+    assert invocation.variables["SOME"] == "thing", "values of a chart must reach the controller"

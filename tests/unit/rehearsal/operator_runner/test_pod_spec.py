@@ -1,0 +1,182 @@
+"""The fields, variables and volumes of a pod are resolved like a kubelet resolves them."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.operator_runner.pod_spec import (
+    CannotRunError,
+    Probe,
+    ProjectedToken,
+    Volume,
+    container_ports,
+    expand,
+    grace_seconds_of,
+    in_units_of,
+    mounts_of,
+    on_this_machine,
+    projected_tokens,
+    readiness_probe,
+    resolve_environment,
+    restarts_of,
+    service_account_of,
+    should_run,
+    volumes_of,
+)
+from tests.support.builders.operator_pods import container, pod
+
+OBJECTS = {("ConfigMap", "settings"): {"level": "debug"}, ("Secret", "keys"): {"token": "s3cret"}}
+
+
+def lookup(kind: str, name: str) -> Mapping[str, str] | None:
+    return OBJECTS.get((kind, name))
+
+
+def resolved(*env: Json, env_from: JsonValue = ()) -> Mapping[str, str]:
+    return resolve_environment(pod(of=container(env=env, envFrom=env_from)), lookup)
+
+
+def value_from(**source: JsonValue) -> Json:
+    return {"name": "X", "valueFrom": source}
+
+
+def test_variables_are_expanded_in_order_and_env_takes_precedence() -> None:
+    variables = resolved({"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(A)"})
+    assert variables == {"A": "1", "B": "1-1"}, "a kubelet expands in order"
+    assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "like a kubelet"
+    source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
+    assert resolved(source) == {}, "the container starts without it"
+    variables = resolved(
+        {"name": "CFG_level", "value": "info"},
+        env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
+    )
+    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
+    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, "it is optional"
+    with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
+        resolved(env_from=[{"configMapRef": {"name": "none"}}])
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="$")))
+def test_text_without_dollars_does_not_change(text: str) -> None:
+    assert expand(text, {"A": "1"}) == text, "there is nothing to expand"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"fieldRef": {"fieldPath": "metadata.namespace"}}, "jobset-system"),
+        ({"fieldRef": {"fieldPath": "metadata.labels['app.kubernetes.io/name']"}}, "jobset"),
+        ({"fieldRef": {"fieldPath": "spec.nodeName"}}, "system-0"),
+        ({"resourceFieldRef": {"resource": "limits.memory", "divisor": "0"}}, "1073741824"),
+        ({"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}, "500"),
+        ({"resourceFieldRef": {"resource": "limits.cpu"}}, "0"),
+        ({"configMapKeyRef": {"name": "settings", "key": "level"}}, "debug"),
+        ({"secretKeyRef": {"name": "keys", "key": "token"}}, "s3cret"),
+    ],
+)
+def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expected: str) -> None:
+    assert resolved(value_from(**source)) == {"X": expected}, f"the value of {source}"
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ({"configMapKeyRef": {"name": "settings", "key": "none"}}, "ConfigMap settings has no key none"),
+        ({"secretKeyRef": {"name": "none", "key": "token"}}, "Secret none has no key token"),
+        ({"fieldRef": {"fieldPath": "status.podIP"}}, "has no status.podIP"),
+        ({"fileKeyRef": {"path": "x"}}, "comes from fileKeyRef"),
+    ],
+)
+def test_missing_source_is_reported(source: dict[str, JsonValue], complaint: str) -> None:
+    with pytest.raises(CannotRunError) as caught:
+        resolved(value_from(**source))
+    assert complaint in str(caught.value), "the status of the pod shows this message"
+
+
+@given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=10**6))
+def test_quantity_is_rounded_up_to_the_divisor(amount: int, divisor: int) -> None:
+    units = in_units_of(str(amount), str(divisor))
+    assert units - 1 < Fraction(amount, divisor) <= units, "like the downward API"
+
+
+def test_only_a_scheduled_pod_that_is_neither_deleted_nor_finished_runs() -> None:
+    assert should_run(pod()), "the pod has a node"
+    assert should_run(pod(status={"phase": "Running"})), "also after a restart of the runner"
+    deleted = pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    finished = [pod(status={"phase": phase}) for phase in ("Failed", "Succeeded")]
+    for unwanted in (pod(spec={"nodeName": ""}), deleted, *finished):
+        assert not should_run(unwanted), f"{unwanted} needs no process"
+
+
+def test_ports_probe_and_defaults_are_resolved() -> None:
+    ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
+    assert ports == {"http": 1, "2": 2}, "Services use both"
+    assert readiness_probe(container()) == Probe(port=8080, path="/readyz"), "the port http is 8080"
+    at_root = readiness_probe(container(readinessProbe={"httpGet": {"port": 9}}))
+    assert at_root == Probe(port=9, path="/"), "the default path is the root"
+    for probe in ({}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}):
+        assert readiness_probe(container(readinessProbe=probe)) is None, "it is ready when it runs"
+    assert service_account_of(pod()) == "default", "the default service account"
+    assert grace_seconds_of(pod()) == 30, "the default grace period"
+    assert restarts_of(pod()) == 0, "there was no restart"
+
+
+CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}
+
+
+def mounting(*volumes: Json, sub_path: str = "") -> Json:
+    """A pod that mounts each volume below `/`."""
+    below = {"subPath": sub_path} if sub_path else {}
+    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}", **below} for volume in volumes]
+    unused: Json = {"name": "unused", "hostPath": {"path": "/"}}
+    return pod(of=container(volumeMounts=mounts), spec={"volumes": [*volumes, unused]})
+
+
+def test_mounted_volumes_are_found_without_tokens() -> None:
+    secret: Json = {"secretName": "tls", "optional": True, "items": [{"key": "a", "path": "b"}]}
+    mounted = mounting(CONFIG, {"name": "cert", "secret": secret}, {"name": "tmp", "emptyDir": {}})
+    assert volumes_of(mounted) == [
+        Volume(name="config", kind="ConfigMap", source="settings"),
+        Volume(name="cert", kind="Secret", source="tls", optional=True, items={"a": "b"}),
+        Volume(name="tmp", kind="Empty"),
+    ], "each with its source, without unmounted volumes"
+    token = mounting({"name": "kube-api-access", "projected": {}})
+    assert volumes_of(token) == [], "the kubeconfig replaces it"
+    assert mounts_of(token, Path("/pods")) == {}, "its path is not translated"
+    sources: JsonValue = [
+        {"serviceAccountToken": {"audience": "https://there", "path": "there"}},
+        {"serviceAccountToken": {"audience": "https://far", "path": "far", "expirationSeconds": 600}},
+    ]
+    others = mounting({"name": "tokens", "projected": {"sources": sources}})
+    assert projected_tokens(others) == [
+        ProjectedToken(volume="tokens", path="there", audience="https://there", seconds=3600),
+        ProjectedToken(volume="tokens", path="far", audience="https://far", seconds=600),
+    ], "a token for another cluster is one of its own"
+    assert mounts_of(others, Path("/pods")) == {"/tokens": Path("/pods/tokens")}, "and has a file here"
+    with pytest.raises(CannotRunError, match="volume data has type hostPath"):
+        volumes_of(mounting({"name": "data", "hostPath": {"path": "/"}}))
+    one_file = mounts_of(mounting(CONFIG, sub_path="app.yaml"), Path("/pods"))
+    assert one_file == {"/config": Path("/pods/config/app.yaml")}, "the file, not its folder"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/etc/config", "/here/config"),
+        ("--config=/etc/config/app.yaml", "--config=/here/config/app.yaml"),
+        ("/etc/config/a,/etc/config/b", "/here/config/a,/here/config/b"),
+        ("/etc/config/certs/tls.crt", "/here/certs/tls.crt"),
+        ("/etc/config/a.zip:/etc/config/certs/b.zip", "/here/config/a.zip:/here/certs/b.zip"),
+        ("/etc/configuration", "/etc/configuration"),
+        ("/data/etc/config", "/data/etc/config"),
+        ("plain", "plain"),
+    ],
+)
+def test_only_paths_below_a_mount_are_translated(text: str, expected: str) -> None:
+    mounts = {"/etc/config": Path("/here/config"), "/etc/config/certs": Path("/here/certs")}
+    assert on_this_machine(text, mounts) == expected, "the longest matching mount applies"

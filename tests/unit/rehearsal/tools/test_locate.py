@@ -1,0 +1,107 @@
+"""A tool is found on PATH or in .tools/bin; chains build the missing ones."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.catalog import CHAINS, TOOLS, tool_named
+from pulumi_holdfast.rehearsal.tools.charts import CHARTS
+from pulumi_holdfast.rehearsal.tools.locate import State, Survey, chains, find_tool
+from pulumi_holdfast.rehearsal.tools.stamps import binary_fingerprint, write_stamp
+from tests.support.fakes.go_toolchain import checkout, executable, program_printing
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    (tmp_path / "checkout").mkdir()
+    return checkout(tmp_path / "checkout")
+
+
+def built(name: str, workspace: Workspace) -> Path:
+    tool = tool_named(name)
+    write_stamp("bin", name, workspace, binary_fingerprint(tool, workspace))
+    return executable(workspace.tools_bin / name, "#!/bin/sh\n")
+
+
+def test_accepted_version_on_path_is_preferred(workspace: Workspace, tmp_path: Path) -> None:
+    built("kube-scheduler", workspace)
+    pin = tool_named("kube-scheduler").pin(workspace.project_root)
+    mine = program_printing(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
+    assert find_tool("kube-scheduler", workspace) == mine, "a program of the user needs no build"
+    mine = program_printing(tmp_path / "path" / "pulumi", "v3.999.0")
+    assert find_tool("pulumi", workspace) == mine, "the engine is compatible within a major version"
+    program_printing(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
+    ours = built("etcd", workspace)
+    assert find_tool("etcd", workspace) == ours, "an old etcd must not run"
+
+
+def test_unusable_tool_is_reported_with_the_fix(workspace: Workspace, tmp_path: Path) -> None:
+    program_printing(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
+    pin = tool_named("kwok").pin(workspace.project_root)
+    with pytest.raises(
+        RehearsalError,
+        match=rf"kwok is missing: the accepted version is exactly {pin}; .* has version 0\.6\.0\. Run `make tools`",
+    ):
+        find_tool("kwok", workspace)
+    with pytest.raises(
+        RehearsalError,
+        match=r"helm is missing: the accepted version is 4\.\S+ or newer, below 5; none is on PATH.*make tools",
+    ):
+        find_tool("helm", workspace)
+    executable(tmp_path / "path" / "helm", "#!/bin/sh\nexit 1\n")
+    with pytest.raises(RehearsalError, match="no readable version"):
+        find_tool("helm", workspace)
+
+
+def test_programs_on_path_without_a_suitable_version_are_skipped(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    program_printing(tmp_path / "path" / "jobset-controller", "v0.12.0")
+    with pytest.raises(RehearsalError, match="cannot print its version"):
+        find_tool("jobset-controller", workspace)
+    program_printing(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
+    assert find_tool("kubectl", workspace).parent != tmp_path / "path", "its version skew is too large"
+
+
+def test_tool_of_other_pins_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    program_printing(workspace.tools_bin / "helm", "v4.99.0")
+    monkeypatch.setenv("PATH", str(workspace.tools_bin))
+    with pytest.raises(RehearsalError, match="was built from other pins"):
+        find_tool("helm", workspace)
+    built("pulumi", workspace)
+    with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
+        sums.write("example.com/new v1.0.0 h1:x\n")
+    with pytest.raises(RehearsalError, match=r"was built from other pins\. Run `make tools`"):
+        find_tool("pulumi", workspace)
+
+
+def test_unknown_name_is_reported_with_the_known_names(workspace: Workspace) -> None:
+    with pytest.raises(
+        RehearsalError, match=r"'helmet' is no tool of this project; use one of .*helm.*kubectl"
+    ):
+        find_tool("helmet", workspace)
+
+
+states = st.sampled_from(list(State))
+surveys = st.builds(
+    Survey,
+    tools=st.fixed_dictionaries(dict.fromkeys(TOOLS, states)),
+    charts=st.fixed_dictionaries(dict.fromkeys(CHARTS, states)),
+)
+
+
+@given(surveys)
+def test_chains_contain_each_missing_piece_once(survey: Survey) -> None:
+    planned = sorted(piece.title for chain in chains(survey, CHAINS) for piece in chain)
+    assert planned == sorted(survey.missing), "each missing piece is built once"
+    planned = chains(survey, CHAINS)
+    modules = [{piece.module for piece in chain if piece in survey.tools} for chain in planned]
+    for index, chain in enumerate(modules):
+        beside = set[str]().union(*modules[:index], *modules[index + 1 :])
+        assert not chain & beside, "parallel chains would compile the same packages twice"
+    assert all(chains(survey, CHAINS)), "an empty chain would use a thread"
