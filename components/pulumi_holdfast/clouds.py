@@ -83,9 +83,9 @@ def _check_composable(platform: Platform) -> None:
     Raises ConfigError. A preview prints the cost of the stack.
     """
     from pulumi_holdfast.config.clusters import unused_cluster_warnings
-    from pulumi_holdfast.config.cost.estimate import budget_problems, stack_cost
-    from pulumi_holdfast.config.cost.report import summary
     from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
+    from pulumi_holdfast.cost.estimate import budget_problems, stack_cost
+    from pulumi_holdfast.cost.report import summary
     from pulumi_holdfast.kubernetes.controller_program import controller_archives
 
     pools = pool_summaries(platform)

@@ -6,10 +6,10 @@ from typing import Final
 
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
-from tests.unit.fallback.state_machine.test_state_machine import LadderMachine
 
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
+from tests.unit.controller.state_machine.test_state_machine import LadderMachine
 
 #: Of one job; longer sequences find little that these do not, and shrink slowly.
 STEPS_OF_A_JOB: Final = 40

@@ -12,7 +12,7 @@ def assert_charts_come_from(charts: str, releases: Iterable[Recorded]) -> None:
     for release in releases:
         chart = text(release, "chart")
         assert value(release, "repositoryOpts", "repo") is None, f"{release.name} asks a chart repository"
-        assert chart.startswith(f"{charts}/") or "/components/charts/" in chart, (
+        assert chart.startswith(f"{charts}/") or "/kubernetes/charts/" in chart, (
             f"{release.name} is neither in the mirror nor a part of this repository"
         )
 

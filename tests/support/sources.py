@@ -7,16 +7,25 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = "components/pulumi_holdfast"
+#: The folders with sources: the parts of the package, and what is run by folder.
 PACKAGES = (
-    "scheduling",
+    *(
+        "ladder",
+        "config",
+        "kubernetes",
+        "aws",
+        "azure",
+        "gcp",
+        "local",
+        "program",
+        "controller",
+        "analysis",
+        "rehearsal",
+        "cli",
+    ),
     "infra",
-    "components",
     "policies",
-    "fallback",
-    "analysis",
-    "plugin",
-    "simulator",
-    "rehearsal",
 )
 
 
@@ -30,8 +39,8 @@ class Module:
 
     @property
     def package(self) -> str:
-        """The top-level package the module belongs to."""
-        return self.path.split("/", 1)[0]
+        """The part of the package, or the folder at the root, that the module belongs to."""
+        return self.path.removeprefix(f"{PACKAGE}/").split("/", 1)[0]
 
     def imports(self) -> Iterator[tuple[str, int]]:
         """Every imported module's full name, with the line it is imported on."""
@@ -58,7 +67,8 @@ def modules(*packages: str) -> tuple[Module, ...]:
 @cache
 def _modules_of(package: str) -> tuple[Module, ...]:
     found: list[Module] = []
-    for file in sorted((ROOT / package).rglob("*.py")):
+    inside = ROOT / PACKAGE / package
+    for file in sorted((inside if inside.is_dir() else ROOT / package).rglob("*.py")):
         text = file.read_text()
         found.append(Module(path=str(file.relative_to(ROOT)), text=text, tree=ast.parse(text)))
     return tuple(found)

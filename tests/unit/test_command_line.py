@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from holdfast import __main__ as command_line
 
+from pulumi_holdfast.cli import __main__ as command_line
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -203,7 +203,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "pulumi_holdfast.cli.release.build",
         ),
         "schemas": _of_module(
-            "regenerate the editor schemas of stack files", "pulumi_holdfast.config.editor_schema"
+            "regenerate the editor schemas of stack files", "pulumi_holdfast.cli.editor_schema"
         ),
         "ci": _of_module(
             "publish a workflow's result about a stack to its pull request or an issue",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.unit.infra.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
 
 from pulumi_holdfast.cli.admission_policies.manifests import admission_manifests
 from pulumi_holdfast.cli.admission_policies.program import read_program
@@ -23,6 +22,7 @@ from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, gang, told, training
 from tests.support.json_objects import obj
+from tests.unit.cli.admission_policies.test_admission_policies import LADDER, POOLS, ZONES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

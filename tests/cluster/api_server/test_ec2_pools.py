@@ -32,7 +32,7 @@ ARGS = Ec2NodeClassArgs(
 @pytest.fixture(scope="module")
 def cluster(client: KubeClient) -> KubeClient:
     """The cluster, with the CRDs of Karpenter's provider for EC2."""
-    define_all(client, CHECKOUT / "components" / "charts" / "karpenter-crds" / "files")
+    define_all(client, CHECKOUT / "components/pulumi_holdfast/kubernetes/charts" / "karpenter-crds" / "files")
     return client
 
 

@@ -35,7 +35,7 @@ def node_pool(labels: Json, annotations: Json) -> Json:
 def test_the_pack_names_the_objects_that_the_api_server_refuses(
     client: KubeClient, value: str | float
 ) -> None:
-    define_all(client, CHECKOUT / "components" / "charts" / "karpenter-crds" / "files")
+    define_all(client, CHECKOUT / "components/pulumi_holdfast/kubernetes/charts" / "karpenter-crds" / "files")
     for manifest in (
         namespace({"team": value}),
         pod("train", "default", {**SPEC, "nodeSelector": {"rack": value}}),

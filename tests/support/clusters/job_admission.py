@@ -133,7 +133,7 @@ def define_kinds(client: KubeClient) -> None:
     """Define FallbackPolicy, JobSet and RayJob and wait until the API server serves them."""
     define_fallback_policies(client)
     for each in _DEFINITIONS:
-        define(client, read_definition(CHECKOUT / "components" / "charts" / each))
+        define(client, read_definition(CHECKOUT / "components/pulumi_holdfast/kubernetes/charts" / each))
 
 
 def jobs_are_mutated(client: KubeClient) -> bool:

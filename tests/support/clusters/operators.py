@@ -73,7 +73,7 @@ def running_operator_runner(layout: RunnerLayout, root: Path) -> Generator[Runne
 
 
 STACK = "aws-test"
-OWN_CHARTS = CHECKOUT / "components" / "charts"
+OWN_CHARTS = CHECKOUT / "components/pulumi_holdfast/kubernetes/charts"
 
 SYSTEM_TOLERATIONS = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 

@@ -7,12 +7,14 @@ import pytest
 
 from tests.support.sources import Module, constructor, modules
 
+#: Where components are: what every cluster gets, and the clouds.
+PARTS = ("kubernetes", "aws", "azure", "gcp", "local")
 COMPONENTS = [
     pytest.param(module, component, id=f"{module.path}::{component.name}")
-    for module in modules("components")
+    for module in modules(*PARTS)
     for component in module.components()
 ]
-COMPONENT_NAMES = {component.name for module in modules("components") for component in module.components()}
+COMPONENT_NAMES = {component.name for module in modules(*PARTS) for component in module.components()}
 
 
 def resource_calls(module: Module, component: ast.ClassDef) -> Iterator[ast.Call]:
@@ -22,7 +24,8 @@ def resource_calls(module: Module, component: ast.ClassDef) -> Iterator[ast.Call
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
-        if (node.module if isinstance(node, ast.ImportFrom) and node.module else alias.name).startswith(
+        if not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pulumi_holdfast"))
+        and (node.module if isinstance(node, ast.ImportFrom) and node.module else alias.name).startswith(
             "pulumi_"
         )
     }

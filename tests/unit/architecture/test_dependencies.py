@@ -3,20 +3,9 @@
 import re
 from collections.abc import Callable, Collection
 
-from tests.support.sources import PACKAGES, Module, modules
+from tests.support.sources import Module, modules
 
-#: What each package may import of ours. All of them share `scheduling`, which is pure.
-ALLOWED = {
-    "scheduling": frozenset[str](),
-    "components": frozenset({"scheduling"}),
-    "infra": frozenset({"components", "policies", "scheduling"}),
-    "policies": frozenset({"scheduling"}),
-    "fallback": frozenset({"scheduling"}),
-    "analysis": frozenset({"fallback", "scheduling"}),
-    "plugin": frozenset({"fallback", "scheduling"}),
-    "simulator": frozenset({"infra", "scheduling"}),
-    "rehearsal": frozenset({"infra", "scheduling", "simulator"}),
-}
+CLOUDS = ("aws", "azure", "gcp", "local")
 
 #: Modules through which a component could read its surroundings instead of its arguments.
 SURROUNDINGS = frozenset(
@@ -35,26 +24,12 @@ SURROUNDINGS = frozenset(
     }
 )
 
-# The modules of each cloud's program that call it: every call reads.
-QUESTIONS = frozenset(
-    {
-        "components/pulumi_holdfast/aws/preflight/existing.py",
-        "components/pulumi_holdfast/aws/preflight/existing_cluster.py",
-        "components/pulumi_holdfast/aws/preflight/queries.py",
-        "components/pulumi_holdfast/aws/preflight/reservations.py",
-        "components/pulumi_holdfast/gcp/preflight/existing_cluster.py",
-        "components/pulumi_holdfast/gcp/preflight/queries.py",
-        "components/pulumi_holdfast/azure/preflight/existing_cluster.py",
-        "components/pulumi_holdfast/azure/preflight/queries.py",
-    }
-)
-
 CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})
 
 
 def root_of(name: str) -> str:
-    """`pulumi_holdfast.kubernetes.karpenter_pool` → `components`, `pulumi_aws.ec2` → `pulumi_aws`."""
-    return name.removeprefix("holdfast.").partition(".")[0]
+    """`pulumi_aws.ec2` → `pulumi_aws`."""
+    return name.partition(".")[0]
 
 
 def imported(
@@ -69,48 +44,28 @@ def imported(
     return {path: imports for path, imports in found.items() if imports}
 
 
-def test_a_package_imports_only_packages_below_it() -> None:
-    def is_above(module: Module, name: str) -> bool:
-        return root_of(name) in {*PACKAGES} - {module.package} - ALLOWED[module.package]
-
-    assert not imported(is_above), f"packages may import {ALLOWED} of ours"
-
-
-def test_a_module_is_imported_by_its_one_name() -> None:
-    assert not imported(lambda _, name: name.partition(".")[0] in PACKAGES), (
-        "write `holdfast.` before it: an installed package has no such name"
-    )
-
-
 def test_a_component_sees_its_arguments_and_not_its_surroundings() -> None:
-    packages = ("components", "scheduling")
-    assert not imported(lambda _, name: root_of(name) in SURROUNDINGS, *packages), (
-        "it reaches outside; pass the value in as an argument"
-    )
+    parts = [module.path for module in modules(*CLOUDS) if "/preflight/" in module.path]
+    packages = ("kubernetes", "ladder", *CLOUDS)
+    found = imported(lambda _, name: root_of(name) in SURROUNDINGS, *packages, exempt=parts)
+    assert not found, "it reaches outside; pass the value in as an argument"
     readers = [module.path for module in modules(*packages) if "pulumi.Config" in module.text]
-    assert not readers, "only components/pulumi_holdfast/config reads configuration"
+    assert not readers, "only the program reads configuration"
 
 
 def test_rules_and_facts_need_no_cloud_sdk() -> None:
-    assert not imported(lambda _, name: root_of(name) in CLOUD_SDKS, "scheduling", "policies", "fallback"), (
-        "it must be importable with no cloud SDK installed"
-    )
+    packages = ("ladder", "program", "policies", "controller", "config")
+    assert not imported(lambda _, name: root_of(name) in CLOUD_SDKS, *packages)
 
 
-def test_scheduling_is_pure() -> None:
-    assert not imported(lambda _, name: root_of(name) in {"pulumi", "pydantic"}, "scheduling"), (
-        "it is shared by the policies and the controller"
-    )
+def test_the_domain_is_pure() -> None:
+    assert not imported(lambda _, name: root_of(name) in {"pulumi", "pydantic"}, "ladder")
 
 
-def test_the_program_makes_components_and_no_bare_resources() -> None:
-    assert not imported(
-        lambda _, name: root_of(name).startswith("pulumi_") and name != "pulumi", "infra", exempt=QUESTIONS
-    ), "resources are made inside components"
-    asking = [module for module in modules("infra") if module.path in QUESTIONS]
-    assert len(asking) == len(QUESTIONS), "the modules that ask are where they were"
-    makers = [module.path for module in asking if re.search(r"\bResourceOptions\b", module.text)]
-    assert not makers, "what asks makes nothing"
+def test_what_asks_a_cloud_makes_nothing() -> None:
+    asking = [module for module in modules(*CLOUDS) if "/preflight/" in module.path]
+    assert len(asking) > 12, "each cloud has its preflight"
+    assert not [module.path for module in asking if re.search(r"\bResourceOptions\b", module.text)]
 
 
 def test_no_module_is_a_bin_for_leftovers() -> None:

@@ -39,5 +39,7 @@ def test_each_phase_is_in_the_diagram_or_below_it() -> None:
 
 
 def test_event_reasons_are_written_as_constants() -> None:
-    sources = "\n".join(path.read_text() for path in (ROOT / "fallback").rglob("*.py"))
+    sources = "\n".join(
+        path.read_text() for path in (ROOT / "components/pulumi_holdfast/controller").rglob("*.py")
+    )
     assert not re.findall(r'\breason="[A-Z]\w+"', sources), "each Event takes its reason from EventReason"

@@ -14,7 +14,7 @@ from pulumi_holdfast.config import versions
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-LOCK = (ROOT / "fallback" / "requirements.lock").read_text()
+LOCK = (ROOT / "components/pulumi_holdfast/controller" / "requirements.lock").read_text()
 
 
 def pins() -> dict[str, str]:
@@ -35,7 +35,7 @@ def test_the_image_has_the_tested_package_versions(package: str) -> None:
 
 
 def test_requirements_match_the_lock_file() -> None:
-    asked = (ROOT / "fallback" / "requirements.in").read_text()
+    asked = (ROOT / "components/pulumi_holdfast/controller" / "requirements.in").read_text()
     for package, pinned in re.findall(r"^([a-z0-9-]+)==(\S+)", asked, re.MULTILINE):
         assert pins()[package] == pinned, f"run `make lock` after {package} was changed"
 
@@ -52,7 +52,7 @@ def test_the_image_is_pinned_non_root_and_based_on_the_default_image() -> None:
 
 
 def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:
-    copied = re.findall(r"^COPY (\S+) /app/(holdfast/\S+)$", DOCKERFILE, re.MULTILINE)
+    copied = re.findall(r"^COPY (\S+) /app/(pulumi_holdfast/\S+)$", DOCKERFILE, re.MULTILINE)
     assert copied, "the image holds sources of this repository"
     for source, target in copied:
         if (ROOT / source).is_dir():
@@ -85,7 +85,7 @@ def test_wheels_exist_for_the_images_python_on_every_platform(machine: str, tmp_
             *(find_uv_bin(), "pip", "install", "--no-config", "--no-deps", "--require-hashes"),
             *("--only-binary", ":all:", "--target", str(tmp_path)),
             *("--python-version", python[1], "--python-platform", f"{machine}-manylinux_2_28"),
-            *("--requirements", str(ROOT / "fallback" / "requirements.lock")),
+            *("--requirements", str(ROOT / "components/pulumi_holdfast/controller" / "requirements.lock")),
         ],
         capture_output=True,
         text=True,

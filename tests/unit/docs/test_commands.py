@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from holdfast import __main__ as command_line
 
+from pulumi_holdfast.cli import __main__ as command_line
 from pulumi_holdfast.cli.kubectl import __main__ as plugin
 from tests.support.doc_pages import ROOT, DocPage
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.clouds import CLOUDS
 from pulumi_holdfast.config import versions
 from tests.support.doc_pages import ROOT, DocPage
 
@@ -140,22 +139,6 @@ def test_tests_of_configuration_and_stacks_read_the_version() -> None:
         check=False,
     )
     assert not found.stdout, "otherwise an upgrade of Kubernetes changes tests too"
-
-
-def test_every_cloud_has_the_files_of_the_list() -> None:
-    own = [path for path in listed("## A cloud") if path.startswith("components/pulumi_holdfast/gcp/")]
-    assert len(own) >= 12, "the table lists the files of a cloud"
-    for cloud in CLOUDS.keys() - {"local"}:
-        for path in own:
-            name = path.replace("/gcp/", f"/{cloud}/")
-            # The rules of AWS fit into one module, and its quotas into its checks.
-            if not name.startswith(
-                (
-                    "components/pulumi_holdfast/aws/config/pool_validation",
-                    "components/pulumi_holdfast/aws/preflight/quotas",
-                )
-            ):
-                assert (ROOT / name).is_file(), f"{name} has the same name in every cloud"
 
 
 def test_only_the_listed_files_name_an_operator() -> None:

@@ -34,7 +34,7 @@ def actions_of_aws() -> set[str]:
 
 def queried(cloud: str, pattern: str) -> set[str]:
     """The names of the queries that a cloud's program makes, of existing clusters and earlier runs too."""
-    modules = sorted((ROOT / "infra" / cloud / "preflight").glob("*.py"))
+    modules = sorted((ROOT / "components/pulumi_holdfast" / cloud / "preflight").glob("*.py"))
     texts = [module.read_text("utf-8") for module in modules if module.name not in COMMANDS]
     return {found for text in texts for found in re.findall(pattern, text)}
 

@@ -18,7 +18,7 @@ from tests.support.chromium import CHROMIUM, chromium_page
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-SOURCES = ("fallback", "infra", "components", "policies", "rehearsal", "simulator", "Makefile")
+SOURCES = ("components", "infra", "policies", "Makefile")
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -45,14 +45,14 @@ FIX = re.compile(
 
 def test_a_message_of_a_rehearsal_says_what_to_do_or_the_troubleshooting_page_does() -> None:
     folders = (
-        "rehearsal",
+        "components/pulumi_holdfast/rehearsal/lifecycle",
         "components/pulumi_holdfast/rehearsal/stacks",
         "components/pulumi_holdfast/rehearsal/control_plane",
         "components/pulumi_holdfast/rehearsal/operator_runner",
     )
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
     messages = [each for file in files for each in raised(ast.parse(file.read_text("utf-8")))]
-    assert len(messages) > 30, "the messages are read"
+    assert len(messages) > 20, "the messages are read"
     silent = [each for each in messages if not FIX.search(each) and not any(row in each for row in quoted())]
     assert silent == [], (
         "a user is left alone with these: say what to do, or give docs/troubleshooting.md a row"

@@ -247,7 +247,13 @@ def test_a_job_with_a_write_permission_runs_no_code_of_a_fork(file: Path) -> Non
 
 def test_all_stacks_of_an_environment_are_listed_by_their_clouds() -> None:
     ran = subprocess.run(
-        ["python3", "-m", "rehearsal.affected_stacks", "--all", "--environment", "prod"],
+        [
+            "python3",
+            "components/pulumi_holdfast/rehearsal/affected_stacks.py",
+            "--all",
+            "--environment",
+            "prod",
+        ],
         cwd=PROJECT,
         capture_output=True,
         text=True,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from holdfast import __main__ as command_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from pulumi_holdfast.cli import __main__ as command_line
 from pulumi_holdfast.cli.cost.command import cost_of
+from pulumi_holdfast.cli.editor_schema import stack_schema
 from pulumi_holdfast.cli.spot_gpus.command import prepare
 from pulumi_holdfast.cli.spot_gpus.machines import accelerators, short_name
 from pulumi_holdfast.cli.spot_gpus.options import add_options
 from pulumi_holdfast.cli.spot_gpus.plan import SpotRequest, command_in, plan_stack_file, render
 from pulumi_holdfast.clouds import pool_summaries
-from pulumi_holdfast.config.editor_schema import stack_schema
 from pulumi_holdfast.config.reachability import walks
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.machines import machine_catalogue, regions, zones_of

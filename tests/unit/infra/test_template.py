@@ -9,12 +9,12 @@ from typing import cast
 
 import pytest
 import yaml
-from holdfast import __main__ as command_line
 from jsonschema import Draft202012Validator
 
+from pulumi_holdfast.cli import __main__ as command_line
+from pulumi_holdfast.cli.editor_schema import stack_schema
 from pulumi_holdfast.cli.template.files import MARK, marked_lines, project_files, read_stack_name
 from pulumi_holdfast.cli.template.workflows import recipe_of
-from pulumi_holdfast.config.editor_schema import stack_schema
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError

@@ -51,10 +51,12 @@ def test_each_archive_fits_in_a_config_map_and_has_no_compiled_module() -> None:
         compiled = [name for name in names(archive) if name.endswith((".so", ".pyd", ".pyc"))]
         assert not compiled, f"{archive.name} runs on every platform and Python of the image"
     assert "pulumi_holdfast/controller/__main__.py" in names(program), "the module that the container runs"
-    tests = [name for name in names(program) if not name.startswith("holdfast/")]
+    tests = [name for name in names(program) if not name.startswith("pulumi_holdfast/")]
     assert not tests, "nothing else of the repository travels with a stack"
     licensed = {name.partition("-")[0] for name in names(packages) if ".dist-info/" in name}
-    locked = pinned_packages((ROOT / "fallback" / "requirements.lock").read_text())
+    locked = pinned_packages(
+        (ROOT / "components/pulumi_holdfast/controller" / "requirements.lock").read_text()
+    )
     assert licensed == {name.replace("-", "_") for name in locked}, "each package comes with its license"
 
 

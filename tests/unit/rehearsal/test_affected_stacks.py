@@ -20,7 +20,6 @@ STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local
         ("components/pulumi_holdfast/aws/config/validation.py", AWS),
         ("components/pulumi_holdfast/config/validation.py", sorted(STACKS)),
         ("components/pulumi_holdfast/aws/control_plane/component.py", AWS),
-        ("components/cluster/gke.py", ["gcp-dev"]),
         ("components/pulumi_holdfast/gcp/control_plane/parts/nodes.py", ["gcp-dev"]),
         ("components/pulumi_holdfast/aws/node_classes.py", AWS),
         ("components/pulumi_holdfast/kubernetes/charts/karpenter-crds/Chart.yaml", AWS),

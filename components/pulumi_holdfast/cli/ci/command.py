@@ -95,8 +95,8 @@ def comment_on(stack: str, plan: Plan, *, before: Path | None, succeeded: bool) 
     # Pulumi's SDK takes most of a command's start, and those that post a comment need no stack.
     from pulumi_holdfast.cli.cost.command import cost_of, region_of
     from pulumi_holdfast.clouds import pool_summaries
-    from pulumi_holdfast.config.cost.report import cost_change
     from pulumi_holdfast.config.reachability import walks
+    from pulumi_holdfast.cost.report import cost_change
     from pulumi_holdfast.stack_program import load_platform
 
     try:

@@ -17,9 +17,9 @@ from pulumi_holdfast.cli.spot_gpus.options import MOST_GPUS, add_options
 from pulumi_holdfast.cli.spot_gpus.plan import SpotRequest, command_in, plan_stack_file, render
 from pulumi_holdfast.cli.template.files import CLOUDS
 from pulumi_holdfast.clouds import pool_summaries
-from pulumi_holdfast.config.cost.report import cost_report
 from pulumi_holdfast.config.paths import find_project, stack_file
 from pulumi_holdfast.config.reachability import reachability_problems
+from pulumi_holdfast.cost.report import cost_report
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.stack_program import load_platform
 

@@ -5,12 +5,12 @@ import sys
 import zipfile
 from pathlib import Path
 
-import holdfast
 import pytest
 
+import pulumi_holdfast
 from pulumi_holdfast.cli.kubectl.bundle import archive, build, imported_modules, plugin_files
 
-ROOT = Path(holdfast.__file__).parent
+ROOT = Path(pulumi_holdfast.__file__).parent
 _HELP_OF_EACH = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -69,8 +69,8 @@ def test_file_holds_what_it_imports_and_the_page_and_nothing_that_talks_to_a_clo
         "pulumi_holdfast/cli/kubectl/ui/page.js",
     } <= names, "the page, too"
     folders = {name.split("/")[1] for name in names if name.count("/") > 1}
-    assert folders == {"plugin", "fallback", "scheduling"}, "only what the plugin needs"
-    assert not {name for name in names if "connection.py" in name and "fallback" in name}, "no aiohttp"
+    assert folders == {"cli", "controller", "ladder"}, "only what the plugin needs"
+    assert not {name for name in names if "connection.py" in name and "controller" in name}, "no aiohttp"
     assert "pulumi_holdfast.cli.kubectl.bundle" not in imported_modules(
         ROOT, "pulumi_holdfast.cli.kubectl.__main__"
     ), "it builds the file"

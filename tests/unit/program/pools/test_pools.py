@@ -298,7 +298,13 @@ def test_size_of_an_agent_pool_may_be_in_any_case() -> None:
     [("karpenter-crds", "karpenter.k8s.aws"), ("karpenter-kwok-crds", "karpenter.kwok.sh")],
 )
 def test_labels_that_karpenter_admits_in_requirements_are_known(chart: str, group: str) -> None:
-    definition = ROOT / "components" / "charts" / chart / "files" / "karpenter.sh_nodepools.yaml"
+    definition = (
+        ROOT
+        / "components/pulumi_holdfast/kubernetes/charts"
+        / chart
+        / "files"
+        / "karpenter.sh_nodepools.yaml"
+    )
     # A long rule stands on several lines.
     rules = " ".join(definition.read_text("utf-8").split())
     admitted = re.search(rf"self in \[([^]]*)\] \|\| [^|]*endsWith\(\"{re.escape(group)}\"\)", rules)

@@ -113,7 +113,7 @@ def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() ->
     assert invocation.args[:2] == ("-m", "pulumi_holdfast.controller"), (
         "with the packages of this environment"
     )
-    program = Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py"
+    program = Path(invocation.variables["PYTHONPATH"]) / "pulumi_holdfast/controller/__main__.py"
     assert program.is_file(), "the path does not depend on the current directory"
 
 

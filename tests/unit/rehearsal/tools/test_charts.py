@@ -28,7 +28,7 @@ each_chart = pytest.mark.parametrize("chart", CRD_CHARTS, ids=lambda chart: char
 
 
 def folder_of(chart: CrdChart) -> Path:
-    return PROJECT / "components" / "charts" / chart.name
+    return PROJECT / "components/pulumi_holdfast/kubernetes/charts" / chart.name
 
 
 def rendered(chart: CrdChart) -> str:

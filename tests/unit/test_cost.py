@@ -15,8 +15,8 @@ from pulumi_holdfast.cli.cost.command import cost_of, region_of
 from pulumi_holdfast.cli.cost.spot_prices import read_spot_prices
 from pulumi_holdfast.cli.cost.spot_queries import ask_spot_prices, prices_to_declare
 from pulumi_holdfast.clouds import cloud_of, pool_summaries
-from pulumi_holdfast.config.cost.estimate import budget_problems, stack_cost
-from pulumi_holdfast.config.cost.report import cost_change, cost_report, summary
+from pulumi_holdfast.cost.estimate import budget_problems, stack_cost
+from pulumi_holdfast.cost.report import cost_change, cost_report, summary
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.prices import CostRange, exactly, price_facts

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from pulumi_holdfast.clouds import CLOUDS, cloud_of
-from pulumi_holdfast.config.editor_schema import (
+from pulumi_holdfast.cli.editor_schema import (
     DOCUMENTS,
     FOLDER,
     PLATFORM,
@@ -22,6 +21,7 @@ from pulumi_holdfast.config.editor_schema import (
     rendered,
     stack_schema,
 )
+from pulumi_holdfast.clouds import CLOUDS, cloud_of
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.strategies import cloud_configs
