@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from holdfast.fallback.policy.policy import home_pool
 from holdfast.fallback.state_machine.state import (
@@ -30,9 +30,10 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CapacityType
 
 _Reader: TypeAlias = Callable[[JsonValue], object]
+_Recorded: TypeAlias = JobState | FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure
+T = TypeVar("T", bound=_Recorded)
 # Sixteen tiers, and in each of their clusters as many again.
 _MOST_USES: Final = 16 * 17
-_OF_COPIES: Final = frozenset({"copy", "copied"})  # a job that was never away has none of them
 
 # The first word of the marker is the version of its format.
 _MARKER: Final = "v1"
@@ -68,12 +69,15 @@ def _marked_pool(marker: str, uid: str) -> str | None:
 
 def write_state(state: JobState) -> str:
     """Return the annotation's text: compact JSON, times in UTC, without fields that have their default."""
-    written = {
-        each.name: _written(getattr(state, each.name))
-        for each in fields(state)
-        if each.default is MISSING or getattr(state, each.name) != each.default
+    return json.dumps(_written_fields(state), separators=(",", ":"))
+
+
+def _written_fields(value: _Recorded) -> Json:
+    return {
+        each.name: _written(getattr(value, each.name))
+        for each in fields(value)
+        if each.default is MISSING or getattr(value, each.name) != each.default
     }
-    return json.dumps(written, separators=(",", ":"))
 
 
 # A job is reconciled several times between two writes of its state. Longer texts are not the controller's own: a user who
@@ -96,20 +100,22 @@ def _read_short(text: str) -> JobState | UnreadableState:
 
 def _read(text: str) -> JobState | UnreadableState:
     try:
-        document = cast("JsonValue", json.loads(text))
-        return _state(_read_object(document))
+        return _record(JobState, _STATE, cast("JsonValue", json.loads(text)))
     except (ValueError, RecursionError) as error:
         return UnreadableState(problem=str(error) or "nested too deeply")
 
 
-def _state(document: Json) -> JobState:
+def _record(kind: type[T], readers: Mapping[str, _Reader], value: JsonValue) -> T:
+    """Return a record of which each field has a reader. A field that is absent has its default."""
+    document = _read_object(value)
     read: dict[str, object] = {}
-    for each in fields(JobState):
+    for each in fields(kind):
         if each.name in document:
-            read[each.name] = _field(each.name, _READERS[each.name], document[each.name])
+            read[each.name] = _field(each.name, readers[each.name], document[each.name])
         elif each.default is MISSING:
             raise ValueError(f"{each.name} is missing")
-    return JobState(**read)  # type: ignore[arg-type]  # every value came from the reader of its own field
+    # Every value came from the reader of its own field.
+    return cast("Callable[..., T]", kind)(**read)
 
 
 def _field(name: str, reader: _Reader, value: JsonValue) -> object:
@@ -126,9 +132,8 @@ def _written(value: object) -> JsonValue:
         return value.total_seconds()
     if isinstance(value, tuple):
         return [_written(each) for each in cast("tuple[object, ...]", value)]
-    if isinstance(value, FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure):
-        named = {each.name: getattr(value, each.name) for each in fields(value)}
-        return {name: _written(each) for name, each in named.items() if each or name not in _OF_COPIES}
+    if isinstance(value, _Recorded):
+        return _written_fields(value)
     return cast("JsonValue", value)
 
 
@@ -220,71 +225,65 @@ def _absent_or(reader: _Reader) -> _Reader:
     return lambda value: None if value is None else reader(value)
 
 
-def _attempt(value: JsonValue) -> FailbackAttempt:
-    document = _read_object(value)
-    return FailbackAttempt(
-        pool=_read_text(document.get("pool")),
-        stage=FailbackStage(_read_text(document.get("stage"))),
-        since=_read_time(document.get("since")),
-        requested_at=_absent_or(_read_time)(document.get("requested_at")),  # type: ignore[arg-type]  # as the reader returns it
-    )
+def _read_capacity(value: JsonValue) -> CapacityType | None:
+    return None if value is None else CapacityType(_read_text(value))
 
 
-def _failures(value: JsonValue) -> tuple[TimedFailure, ...]:
-    found = [_read_object(each) for each in _read_list(value)]
-    return tuple(
-        TimedFailure(kind=OutageKind(_read_text(each.get("kind"))), at=_read_time(each.get("at")))
-        for each in found
-    )
+_ATTEMPT: Final[Mapping[str, _Reader]] = {
+    "pool": _read_text,
+    "stage": lambda value: FailbackStage(_read_text(value)),
+    "since": _read_time,
+    "requested_at": _absent_or(_read_time),
+}
+_FAILURE: Final[Mapping[str, _Reader]] = {
+    "kind": lambda value: OutageKind(_read_text(value)),
+    "at": _read_time,
+}
+_PACE: Final[Mapping[str, _Reader]] = {
+    "work_done": _read_seconds,
+    "counts_from": _absent_or(_read_time),
+    "progress": _absent_or(_read_share),
+    "interruptions": _read_count,
+    "is_late": _read_flag,
+}
+_USE: Final[Mapping[str, _Reader]] = {
+    "pool": _read_text,
+    "capacity": _read_capacity,
+    "node_time": _read_node_seconds,
+    "ran": _read_seconds,
+    "cost": _read_cost,
+}
 
 
-def _pace(value: JsonValue) -> Pace:
-    document = _read_object(value)
-    return Pace(
-        work_done=_read_seconds(document.get("work_done")),
-        counts_from=_absent_or(_read_time)(document.get("counts_from")),  # type: ignore[arg-type]  # as the reader returns it
-        progress=_absent_or(_read_share)(document.get("progress")),  # type: ignore[arg-type]  # likewise
-        interruptions=_read_count(document.get("interruptions")),
-        is_late=_read_flag(document.get("is_late")),
-    )
+def _read_failures(value: JsonValue) -> tuple[TimedFailure, ...]:
+    return tuple(_record(TimedFailure, _FAILURE, each) for each in _read_list(value))
 
 
-def _ledger(value: JsonValue) -> Ledger | None:
-    # A ledger of another format costs the job its past figures, not its position.
+def _read_uses(value: JsonValue) -> tuple[PoolUse, ...]:
+    return tuple(_record(PoolUse, _USE, each) for each in _read_list(value, most=_MOST_USES))
+
+
+def _read_ledger(value: JsonValue) -> Ledger | None:
+    # A ledger that cannot be read costs the job its past figures, not its position.
     try:
-        return None if value is None else _read_ledger(_read_object(value))
+        return None if value is None else _record(Ledger, _LEDGER, value)
     except ValueError:
         return None
 
 
-def _read_ledger(document: Json) -> Ledger:
-    return Ledger(
-        counted_from=_read_time(document.get("counted_from")),
-        counted_until=_read_time(document.get("counted_until")),
-        uses=tuple(_use(each) for each in _read_list(document.get("uses"), most=_MOST_USES)),
-        worked=_read_seconds(document.get("worked")),
-        lost=_read_seconds(document.get("lost")),
-        waited=_read_seconds(document.get("waited")),
-        starting=_read_seconds(document.get("starting")),
-        gang_time=_read_node_seconds(document.get("gang_time")),
-        copy=_read_text(document.get("copy", "")),
-        copied=_ledger(document.get("copied")),
-    )
-
-
-def _use(value: JsonValue) -> PoolUse:
-    document = _read_object(value)
-    capacity = document.get("capacity")
-    return PoolUse(
-        pool=_read_text(document.get("pool")),
-        capacity=None if capacity is None else CapacityType(_read_text(capacity)),
-        node_time=_read_node_seconds(document.get("node_time")),
-        ran=_read_seconds(document.get("ran")),
-        cost=_read_cost(document.get("cost")),
-    )
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
+_LEDGER: Final[Mapping[str, _Reader]] = {
+    "counted_from": _read_time,
+    "counted_until": _read_time,
+    "uses": _read_uses,
+    "worked": _read_seconds,
+    "lost": _read_seconds,
+    "waited": _read_seconds,
+    "starting": _read_seconds,
+    "gang_time": _read_node_seconds,
+    "copy": _read_text,
+    "copied": _read_ledger,
+}
+_STATE: Final[Mapping[str, _Reader]] = {
     "uid": _read_text,
     "phase": lambda value: Phase(_read_text(value)),
     "pool": _read_text,
@@ -295,7 +294,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "evictions": _read_count,
     "application_failures": _read_count,
     "unexplained": _read_count,
-    "failures": _failures,
+    "failures": _read_failures,
     "outage_kind": _absent_or(lambda value: OutageKind(_read_text(value))),
     "outage_at": _absent_or(_read_time),
     "outage_counted_at": _absent_or(_read_time),
@@ -314,11 +313,11 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "moves": _read_count,
     "yields": _read_count,
     "resuspensions": _read_count,
-    "failback": _absent_or(_attempt),
+    "failback": _absent_or(lambda value: _record(FailbackAttempt, _ATTEMPT, value)),
     "last_failback_at": _absent_or(_read_time),
     "short_failbacks": _read_count,
     "entered_by_failback": _read_flag,
     "recreations": _read_count,
-    "pace": _absent_or(_pace),
-    "ledger": _ledger,
+    "pace": _absent_or(lambda value: _record(Pace, _PACE, value)),
+    "ledger": _read_ledger,
 }
