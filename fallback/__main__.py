@@ -4,8 +4,8 @@ import asyncio
 import os
 import sys
 
-from holdfast.fallback.reconciler.process import log_to_stderr, run
-from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.fallback.loop.controller import log_to_stderr, run
+from holdfast.fallback.loop.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
 
 

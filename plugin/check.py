@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from holdfast.fallback.api.client import ApiError
-from holdfast.fallback.api.objects import count, labels_of, metadata_of, name_of, namespace_of, objects, text
 from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.pod_templates import requests_of, selector_of
 from holdfast.fallback.jobs.rayjob import worker_groups
+from holdfast.fallback.kube.client import ApiError
+from holdfast.fallback.kube.objects import count, labels_of, metadata_of, name_of, namespace_of, objects, text
 from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
 from holdfast.plugin.connection import Access, kubectl
 from holdfast.plugin.job_view import reference_of, selected_pool

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.client import (
+from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.pods_and_nodes import JobKey, Snapshot
+from holdfast.fallback.kube.client import (
     EVENT,
     FALLBACK_POLICY,
     JOB,
@@ -21,10 +24,7 @@ from holdfast.fallback.api.client import (
     ApiError,
     Kind,
 )
-from holdfast.fallback.api.objects import name_of, objects, text
-from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.kube.objects import name_of, objects, text
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
@@ -33,8 +33,8 @@ from holdfast.scheduling.labels import LADDER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.fallback.jobs.observation import Observation
     from holdfast.fallback.policy.policy import NoPolicy, Policy
-    from holdfast.fallback.state_machine.observation import Observation
     from holdfast.plugin.connection import Answer, Requests
 
 JOB_KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in (JOBSET, RAYJOB)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.client import ApiError, Unreachable
+from holdfast.fallback.kube.client import ApiError, Unreachable
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.connection import Access, connected, find_target
 from holdfast.scheduling.errors import ConfigError, Problem

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 from urllib.parse import quote, urlencode
 
-from holdfast.fallback.api.client import ApiError, Unreachable
+from holdfast.fallback.kube.client import ApiError, Unreachable
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, mapping
 

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.fallback.api.client import ApiError
-from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, text
-from holdfast.fallback.jobs.copies import may_run_here
+from holdfast.fallback.jobs.actions import Suspend
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.observation import Observation
+from holdfast.fallback.jobs.pods_and_nodes import JobKey
+from holdfast.fallback.jobs.state import JobState, Phase
+from holdfast.fallback.kube.client import ApiError
+from holdfast.fallback.kube.objects import annotations_of, labels_of, metadata_of, text
+from holdfast.fallback.other_clusters.copies import may_run_here
 from holdfast.fallback.policy.policy import Policy, cluster_of
-from holdfast.fallback.state_machine.actions import Suspend
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.plugin.cluster import JOB_KINDS, Cluster, rejected
 from holdfast.plugin.job_view import has_finished, reference_of, selected_pool, state_of
 from holdfast.scheduling.errors import ConfigError, Problem

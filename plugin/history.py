@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.objects import count, moment, text
+from holdfast.fallback.jobs.actions import EventReason
+from holdfast.fallback.jobs.state import FailbackStage, JobState, OutageKind, Phase, Purpose
+from holdfast.fallback.kube.objects import count, moment, text
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.state import FailbackStage, JobState, OutageKind, Phase, Purpose
 from holdfast.plugin.job_view import (
     JobView,
     cost_text,

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.api.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
-from holdfast.fallback.jobs.deadline import finish_by_of
+from holdfast.fallback.jobs.base_observation import finish_by_of, max_cost_of
 from holdfast.fallback.jobs.jobset import replicated_jobs
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.max_cost import max_cost_of
+from holdfast.fallback.jobs.patches import read_state
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.pod_templates import pool_of
+from holdfast.fallback.jobs.pods_and_nodes import Snapshot
 from holdfast.fallback.jobs.rayjob import worker_groups
-from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, Purpose
+from holdfast.fallback.kube.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.state_machine.failback import failback_due_at
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, Purpose
-from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from holdfast.scheduling.quantities import format_duration

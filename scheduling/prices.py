@@ -3,7 +3,7 @@
 Calls no cloud.
 
 The only source of prices of the cost estimate; a running controller reads those of the moment from Karpenter
-(`fallback/reconciler/offered_prices.py`). `prices.json` beside this module has each published charge with its source and
+(`fallback/loop/pools.py`). `prices.json` beside this module has each published charge with its source and
 date.
 """
 

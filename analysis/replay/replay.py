@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.analysis.replay.hindsight import least_cost, stretches
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
-from holdfast.fallback.state_machine.observation import JobOutcome
+from holdfast.fallback.jobs.observation import JobOutcome
 from holdfast.scheduling.windows import CapacityWindow
 
 if TYPE_CHECKING:

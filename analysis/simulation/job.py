@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeletePlaceholders,
@@ -18,8 +17,9 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Loss, MaxCost
-from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.fallback.jobs.observation import Cause, JobOutcome, Loss, MaxCost
+from holdfast.fallback.jobs.pod_shapes import PodShape
+from holdfast.fallback.jobs.state import JobState, UnreadableState
 
 _NOTHING = timedelta(0)
 _REMEMBERED = 8

@@ -19,9 +19,7 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.jobs.node_usage import NodeUsage, UsedNode
-from holdfast.fallback.policy.policy import Policy, capacity_of, tier_of
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import (
+from holdfast.fallback.jobs.observation import (
     ContendingGang,
     Deadline,
     NodeKind,
@@ -29,13 +27,15 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.state import JobState
+from holdfast.fallback.jobs.state import JobState
+from holdfast.fallback.policy.policy import Policy, capacity_of, tier_of
+from holdfast.fallback.state_machine.decision import decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from holdfast.fallback.jobs.actions import JobEvent
     from holdfast.fallback.policy.policy import NoPolicy
-    from holdfast.fallback.state_machine.events import JobEvent
 
 # More nodes than any job requests.
 ENDLESS: Final = 1_000_000

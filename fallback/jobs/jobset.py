@@ -9,7 +9,39 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from holdfast.fallback.api.objects import (
+from holdfast.fallback.jobs import patches
+from holdfast.fallback.jobs.actions import EventReason, standing_event
+from holdfast.fallback.jobs.base_observation import (
+    base_observation,
+    deadline_events,
+    exits_zero_events,
+    gang_placement,
+    max_cost_events,
+)
+from holdfast.fallback.jobs.observation import JobOutcome
+from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
+from holdfast.fallback.jobs.pod_templates import (
+    affinity_problem,
+    capacity_selection_of_child,
+    followers,
+    has_condition,
+    has_failed,
+    is_being_deleted,
+    is_complete,
+    is_older,
+    is_suspended,
+    pod_labels,
+    pool_of,
+    replicated_job_of,
+    shape_of,
+    stays_suspended,
+    will_fail,
+    with_labels,
+    with_pool,
+)
+from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
+from holdfast.fallback.jobs.pods_and_nodes import JobKey, is_terminating, phase_of
+from holdfast.fallback.kube.objects import (
     annotations_of,
     condition_of,
     count,
@@ -24,37 +56,6 @@ from holdfast.fallback.api.objects import (
     text,
     uid_of,
 )
-from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.base_observation import base_observation, exits_zero_events, gang_placement
-from holdfast.fallback.jobs.child_jobs import (
-    capacity_selection_of_child,
-    has_condition,
-    has_failed,
-    is_being_deleted,
-    is_complete,
-    is_older,
-    is_suspended,
-    replicated_job_of,
-    stays_suspended,
-    will_fail,
-)
-from holdfast.fallback.jobs.deadline import deadline_events
-from holdfast.fallback.jobs.max_cost import max_cost_events
-from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
-from holdfast.fallback.jobs.pod_templates import (
-    affinity_problem,
-    followers,
-    pod_labels,
-    pool_of,
-    shape_of,
-    with_labels,
-    with_pool,
-)
-from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
-from holdfast.fallback.jobs.pods_and_nodes import is_terminating, phase_of
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.state_machine.events import EventReason, standing_event
-from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
@@ -63,12 +64,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from holdfast.fallback.jobs.actions import JobEvent, Recreate, Resume, Suspend
+    from holdfast.fallback.jobs.observation import Observation
     from holdfast.fallback.jobs.pod_history import PodHistory
-    from holdfast.fallback.jobs.snapshot import Recreation, Snapshot
-    from holdfast.fallback.reservations.pod_shapes import PodShape
-    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.jobs.pod_shapes import PodShape
+    from holdfast.fallback.jobs.pods_and_nodes import Recreation, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)

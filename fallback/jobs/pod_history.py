@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import labels_of, metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.jobs.observation import Cause, Loss, Part
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     PodEnd,
@@ -19,7 +19,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     pool_selected_by,
     state_of_node,
 )
-from holdfast.fallback.state_machine.observation import Cause, Loss, Part
+from holdfast.fallback.kube.objects import labels_of, metadata_of, moment, name_of, text, uid_of
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.jobs.pods_and_nodes import Snapshot
 
 
 # Longer than any useful outage window: older losses are counted, and recorded in the job's state.

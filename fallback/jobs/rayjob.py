@@ -9,20 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from holdfast.fallback.api.objects import (
-    count,
-    labels_of,
-    name_of,
-    namespace_of,
-    objects,
-    owner_of,
-    text,
-    uid_of,
-)
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.base_observation import base_observation, exits_zero_events, gang_placement
-from holdfast.fallback.jobs.deadline import deadline_events
-from holdfast.fallback.jobs.max_cost import max_cost_events
+from holdfast.fallback.jobs.actions import EventReason, standing_event
+from holdfast.fallback.jobs.base_observation import (
+    base_observation,
+    deadline_events,
+    exits_zero_events,
+    gang_placement,
+    max_cost_events,
+)
+from holdfast.fallback.jobs.observation import JobOutcome
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
     affinity_problem,
@@ -34,11 +30,13 @@ from holdfast.fallback.jobs.pod_templates import (
     with_labels,
     with_pool,
 )
-from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating
+from holdfast.fallback.jobs.pods_and_nodes import JobKey, Recreation, has_ended, is_terminating
 from holdfast.fallback.jobs.rayjob_status import (
     INVALID,
     SUSPENDED,
+    asks_for_successor,
     attempt_failed_events,
+    can_have_successor,
     deployment_status,
     ended_at,
     ended_status,
@@ -48,17 +46,20 @@ from holdfast.fallback.jobs.rayjob_status import (
     honors_suspension,
     not_suspendable_reason,
     outcome_of,
-    with_new_failures,
-)
-from holdfast.fallback.jobs.rayjob_successor import (
-    asks_for_successor,
-    can_have_successor,
     predecessor_patch,
     successor,
+    with_new_failures,
 )
-from holdfast.fallback.jobs.snapshot import JobKey, Recreation
-from holdfast.fallback.state_machine.events import EventReason, standing_event
-from holdfast.fallback.state_machine.observation import JobOutcome
+from holdfast.fallback.kube.objects import (
+    count,
+    labels_of,
+    name_of,
+    namespace_of,
+    objects,
+    owner_of,
+    text,
+    uid_of,
+)
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import CAPACITY_KEYS, RAY_GROUP
@@ -67,11 +68,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from holdfast.fallback.jobs.actions import JobEvent, Recreate, Resume, Suspend
+    from holdfast.fallback.jobs.observation import Observation
     from holdfast.fallback.jobs.pod_history import PodHistory
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.events import JobEvent
-    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.jobs.pods_and_nodes import Snapshot
 
 
 _UNBOUNDED: Final = 2**31 - 1

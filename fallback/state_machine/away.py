@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from holdfast.fallback.jobs.actions import EventReason, JobEvent, JobStep, Suspend, standing_event
+from holdfast.fallback.jobs.observation import CopyStatus, Observation
+from holdfast.fallback.jobs.state import JobState, Phase
 from holdfast.fallback.policy.policy import Policy, cluster_of, pool_there
-from holdfast.fallback.state_machine.actions import JobStep, Suspend
-from holdfast.fallback.state_machine.capacity_wait import track_wait
-from holdfast.fallback.state_machine.closed_tiers import kept_from_lower_tiers
-from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback
 from holdfast.fallback.state_machine.failover import (
     SLOW_SUSPENSION_AFTER,
@@ -14,11 +13,13 @@ from holdfast.fallback.state_machine.failover import (
     fail_over,
     failover_event,
 )
-from holdfast.fallback.state_machine.observation import CopyStatus, Observation
 from holdfast.fallback.state_machine.pacing import paced_policy, slack_event
-from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_event
-from holdfast.fallback.state_machine.state import JobState, Phase
-from holdfast.fallback.state_machine.tier_visit import RankedTier, new_tier_visit, tier_below
+from holdfast.fallback.state_machine.spending_limits import (
+    kept_from_lower_tiers,
+    limited_policy,
+    spending_event,
+)
+from holdfast.fallback.state_machine.tier_visit import RankedTier, new_tier_visit, tier_below, track_wait
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import LOST_COPY
 from holdfast.scheduling.quantities import format_duration

@@ -9,36 +9,40 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     Action,
+    EventReason,
     ForceDelete,
+    JobEvent,
     JobStep,
     Recreate,
     ReleaseReservation,
     Resume,
     Suspend,
     WriteState,
+    standing_event,
 )
+from holdfast.fallback.jobs.observation import NO_JUMP, Observation
+from holdfast.fallback.jobs.state import JobState, Phase, Purpose, UnreadableState
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.away import seen_there
-from holdfast.fallback.state_machine.capacity_wait import is_reached, pods_missing_deadline, yield_deadline
-from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import failback_deadlines
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER, failover_deadlines
 from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_at, with_ledger
-from holdfast.fallback.state_machine.observation import NO_JUMP, Observation
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from holdfast.fallback.state_machine.phases import step_finished, step_running, step_suspended
 from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_deadlines
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose, UnreadableState
 from holdfast.fallback.state_machine.stops import step_stop, step_suspended_externally
 from holdfast.fallback.state_machine.tier_visit import (
     current_tier,
     first_tier_visit,
+    is_reached,
     new_tier_visit,
+    pods_missing_deadline,
     resume_tier_visit,
     with_expected_restart,
+    yield_deadline,
 )
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE

@@ -5,21 +5,22 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.fallback.jobs.actions import EventReason, JobEvent, JobStep, RequestCheckpoint, Suspend
+from holdfast.fallback.jobs.observation import Observation
+from holdfast.fallback.jobs.state import FailbackStage, JobState, Phase, Purpose
 from holdfast.fallback.policy.policy import Policy, PolicyTier, home_pool
-from holdfast.fallback.state_machine.actions import JobStep, RequestCheckpoint, Suspend
-from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
-from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.outages import counted_failures
-from holdfast.fallback.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     MISSING_POOL_GRACE,
     NO_WAIT,
     RankedTier,
     current_tier,
+    is_reached,
     pool_exists,
     pool_missing_deadline,
     tier_below,
+    time_waited,
+    wait_ends,
 )
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.ladder import UNLIMITED, Failures

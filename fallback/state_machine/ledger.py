@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.fallback.jobs.observation import CopyStatus, Observation, PoolStatus
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.policy.policy import NoPolicy, Policy, capacity_of, pool_in, tier_of
-from holdfast.fallback.state_machine.observation import CopyStatus, Observation, PoolStatus
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import DEFAULT_RESTART_COST

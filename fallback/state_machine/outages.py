@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.fallback.jobs.observation import Cause, Loss, Observation
+from holdfast.fallback.jobs.state import JobState, OutageKind, TimedFailure
 from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation
-from holdfast.fallback.state_machine.state import JobState, OutageKind, TimedFailure
 from holdfast.fallback.state_machine.tier_visit import latest_loss_at
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
-from holdfast.fallback.state_machine.state import JobState, Pace, Phase
+from holdfast.fallback.jobs.actions import EventReason, JobEvent, standing_event
+from holdfast.fallback.jobs.state import JobState, Pace, Phase
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
+    from holdfast.fallback.jobs.observation import Deadline, Observation
     from holdfast.fallback.policy.policy import Policy, PolicyTier
-    from holdfast.fallback.state_machine.observation import Deadline, Observation
 
 _NOTHING: Final = timedelta(0)
 

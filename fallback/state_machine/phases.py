@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
+    JobEvent,
     JobStep,
     Recreate,
     Resume,
 )
+from holdfast.fallback.jobs.observation import Cause, JobOutcome, Observation
+from holdfast.fallback.jobs.state import JobState, OutageKind, Phase, Purpose
+from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
 from holdfast.fallback.state_machine.away import go_away, seen_there, slow_return_event, step_away, why_move
-from holdfast.fallback.state_machine.capacity_wait import (
-    is_reached,
-    must_yield,
-    pause_length,
-    pods_missing_events,
-    slow_start_events,
-    track_wait,
-)
-from holdfast.fallback.state_machine.closed_tiers import kept_from_lower_tiers
-from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
     SLOW_SUSPENSION_AFTER,
@@ -39,26 +33,31 @@ from holdfast.fallback.state_machine.failover import (
     yield_event,
 )
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation
 from holdfast.fallback.state_machine.outages import count_eviction, count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy
 from holdfast.fallback.state_machine.spending_limits import (
     PRICE_INTERVAL,
     is_closed_below,
     is_held,
+    kept_from_lower_tiers,
     limited_policy,
     other_tier,
     spending_warnings,
 )
-from holdfast.fallback.state_machine.state import JobState, OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.stops import MOVES, step_taken_over
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     current_tier,
     is_available,
+    is_reached,
+    must_yield,
     new_tier_visit,
+    pause_length,
+    pods_missing_events,
     resume_tier_visit,
+    slow_start_events,
     tier_below,
+    track_wait,
 )
 from holdfast.scheduling.frozen import replace
 

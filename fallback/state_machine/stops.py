@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from holdfast.fallback.jobs.actions import DeleteChildren, EventReason, JobEvent, JobStep, Suspend
+from holdfast.fallback.jobs.observation import Observation
+from holdfast.fallback.jobs.state import JobState, Phase, Purpose
 from holdfast.fallback.policy.policy import cluster_of, home_pool
-from holdfast.fallback.state_machine.actions import DeleteChildren, JobStep, Suspend
-from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     first_tier_visit,

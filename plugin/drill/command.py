@@ -8,12 +8,12 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.client import NODE, NODECLAIM, POD, ApiError, Unreachable
-from holdfast.fallback.api.objects import name_of, namespace_of, objects, text
 from holdfast.fallback.jobs.kinds import job_of_pod
+from holdfast.fallback.jobs.observation import JobOutcome
 from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.fallback.kube.client import NODE, NODECLAIM, POD, ApiError, Unreachable
+from holdfast.fallback.kube.objects import name_of, namespace_of, objects, text
 from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.observation import JobOutcome
 from holdfast.plugin.command_line import JOB_HELP, access_of, add_access, open_cluster
 from holdfast.plugin.drill.plan import (
     Taking,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator
 
-    from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.jobs.pods_and_nodes import JobKey
     from holdfast.fallback.policy.policy import NoPolicy
     from holdfast.plugin.cluster import Cluster
     from holdfast.plugin.drill.recovery import Progress, Recovery

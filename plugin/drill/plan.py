@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from holdfast.fallback.api.objects import annotations_of, count, name_of, text
+from holdfast.fallback.jobs.observation import Observation, Part
 from holdfast.fallback.jobs.pod_history import part_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, is_terminating, node_of
+from holdfast.fallback.jobs.state import JobState, Phase
+from holdfast.fallback.kube.objects import annotations_of, count, name_of, text
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.observation import Observation, Part
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.pacing import pacing_of
-from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.plugin.cluster import Right
 from holdfast.plugin.job_view import limit_of, reference_of, state_of, tier_of
 from holdfast.scheduling.errors import Problem

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.fallback.api.objects import annotations_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, has_started, is_terminating, node_of
+from holdfast.fallback.kube.objects import annotations_of, text, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 

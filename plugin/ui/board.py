@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from holdfast.fallback.api.objects import objects, text, uid_of
+from holdfast.fallback.kube.objects import objects, text, uid_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.plugin.history import history_lines
 from holdfast.plugin.job_view import JobView, duration_text, event_time, job_row, job_view

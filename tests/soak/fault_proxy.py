@@ -14,8 +14,8 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from holdfast.fallback.api.access import ApiAccess, from_kubeconfig
-from holdfast.fallback.api.exchanged_token import BearerToken
+from holdfast.fallback.kube.access import ApiAccess, from_kubeconfig
+from holdfast.fallback.kube.connection import BearerToken
 from holdfast.scheduling.json import Json
 
 _NOT_OF_JOBS: Final = ("/leases", "/events")

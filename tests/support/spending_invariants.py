@@ -1,13 +1,12 @@
 """What holds of every decision about limits of money: call it for each decision of a model, a simulation or a fault run."""
 
+from holdfast.fallback.jobs.actions import EventReason, Recreate, Resume, Suspend
+from holdfast.fallback.jobs.observation import Observation
+from holdfast.fallback.jobs.state import Phase
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.decision import Decision
-from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.ledger import price_of
-from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.spending_limits import is_on_demand, is_too_expensive, spent_on_demand
-from holdfast.fallback.state_machine.state import Phase
 from holdfast.fallback.state_machine.tier_visit import current_tier
 
 MONEY = frozenset({EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED})

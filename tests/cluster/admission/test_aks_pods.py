@@ -11,7 +11,7 @@ from holdfast.components.admission.rules import (
     aks_rules,
     workload_identity_rule,
 )
-from holdfast.fallback.api.objects import annotations_of
+from holdfast.fallback.kube.objects import annotations_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL

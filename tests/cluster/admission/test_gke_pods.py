@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping
 import pytest
 
 from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
-from holdfast.fallback.api.objects import annotations_of, labels_of
+from holdfast.fallback.kube.objects import annotations_of, labels_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import COMPUTE_CLASS, FOLLOWS, GKE_PROVISIONING, GKE_SPOT, POOL, CapacityType

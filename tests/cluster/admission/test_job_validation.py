@@ -7,7 +7,7 @@ import pytest
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.jobset import EVICTIONS
-from holdfast.fallback.jobs.max_cost import max_cost_events
+from holdfast.fallback.jobs.base_observation import max_cost_events
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AFTER_MAX_COST, CAPACITY_TYPE, FOLLOWS, MAX_COST, POOL, SPOT
 from holdfast.simulator.kubernetes_client.client import KubeClient

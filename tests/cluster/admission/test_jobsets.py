@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.jobset import EVICTIONS, MOST_RESTARTS
-from holdfast.fallback.api.objects import annotations_of, labels_of
+from holdfast.fallback.kube.objects import annotations_of, labels_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
-from holdfast.fallback.api.objects import annotations_of
+from holdfast.fallback.kube.objects import annotations_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.rayjob import MOST_RETRIES
-from holdfast.fallback.api.objects import annotations_of, labels_of
+from holdfast.fallback.kube.objects import annotations_of, labels_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import (

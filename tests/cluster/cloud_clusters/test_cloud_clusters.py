@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.api.objects import name_of, uid_of
+from holdfast.fallback.kube.objects import name_of, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import PROGRESS
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -2,10 +2,10 @@
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Part
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.jobs.actions import Recreate, Resume, Suspend
+from holdfast.fallback.jobs.observation import Cause, JobOutcome, Part
+from holdfast.fallback.jobs.state import JobState, Phase
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError

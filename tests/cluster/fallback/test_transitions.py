@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
+from holdfast.fallback.kube.objects import annotations_of, labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.taints import SPOT
 from holdfast.scheduling.windows import format_time

@@ -7,10 +7,9 @@ from typing import Final
 import pytest
 
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
-from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
+from holdfast.fallback.jobs.pod_shapes import PodShape
+from holdfast.fallback.jobs.reservations import PlaceholderRequest, placeholders, release_patch, reserve_patch
+from holdfast.fallback.loop.settings import PLACEHOLDER_IMAGE
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     POOL,

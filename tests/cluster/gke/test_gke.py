@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.gcp.instances import REGISTER

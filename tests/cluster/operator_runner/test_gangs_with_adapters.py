@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.components.admission.rules import eks_rules
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced

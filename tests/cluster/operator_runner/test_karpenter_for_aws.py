@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, RESERVATION_ID, CapacityType
 from holdfast.scheduling.machines import machine_catalogue

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.fallback.api.client import JOB
+from holdfast.fallback.jobs.cached_objects import cached_job, trim_child, trim_node, trim_pod
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.reconciler.cached_objects import cached_job, trim_child, trim_node, trim_pod
+from holdfast.fallback.jobs.pods_and_nodes import Snapshot
+from holdfast.fallback.kube.client import JOB
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, wait_until
 from tests.support.json_objects import obj
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STATE, STOP
 from holdfast.scheduling.windows import format_time

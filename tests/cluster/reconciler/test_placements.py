@@ -5,11 +5,10 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.jobs.pod_shapes import REQUIRED, placement_problem
 from holdfast.fallback.jobs.pod_templates import shape_of, with_pool
-from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholders
-from holdfast.fallback.reservations.placement import REQUIRED, placement_problem
-from holdfast.fallback.reservations.reserved_capacity import release_patch, reserve_patch
+from holdfast.fallback.jobs.reservations import PlaceholderRequest, placeholders, release_patch, reserve_patch
+from holdfast.fallback.kube.objects import name_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     RESERVATION_NAMESPACE,

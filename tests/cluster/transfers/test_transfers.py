@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from holdfast.fallback.jobs import copies
+from holdfast.fallback.jobs.observation import JobOutcome
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.state_machine.observation import JobOutcome
+from holdfast.fallback.jobs.pods_and_nodes import Snapshot
+from holdfast.fallback.other_clusters import copies
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRANSFER
 from holdfast.simulator.kubernetes_client.errors import KubeError

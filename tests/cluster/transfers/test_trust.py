@@ -26,8 +26,8 @@ from holdfast.components.fallback_controller.transfer_policy import (
     account_from,
 )
 from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
-from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import (
+from holdfast.fallback.kube.access import from_kubeconfig
+from holdfast.fallback.kube.client import (
     JOB,
     JOBSET,
     POD,
@@ -38,8 +38,8 @@ from holdfast.fallback.api.client import (
     Kind,
     Unreachable,
 )
-from holdfast.fallback.api.connection import Connection
-from holdfast.fallback.api.objects import annotations_of, uid_of
+from holdfast.fallback.kube.connection import Connection
+from holdfast.fallback.kube.objects import annotations_of, uid_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
 from holdfast.scheduling.ladder import Ladder, Tier

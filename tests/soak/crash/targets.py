@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from holdfast.fallback.jobs.patches import read_state
+from holdfast.fallback.jobs.state import JobState, Ledger, PoolUse
 from holdfast.fallback.policy.policy import pool_in
-from holdfast.fallback.state_machine.state import JobState, Ledger, PoolUse
-from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.rehearsal.timeline.picture import Picture
 from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault

@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final
 
+from holdfast.fallback.jobs.actions import Resume, Suspend
+from holdfast.fallback.jobs.observation import ContendingGang, Observation
+from holdfast.fallback.jobs.state import JobState, Phase, Purpose
 from holdfast.fallback.policy.policy import Policy
-from holdfast.fallback.state_machine.actions import Resume, Suspend
-from holdfast.fallback.state_machine.capacity_wait import pause_length
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import ContendingGang, Observation
-from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
+from holdfast.fallback.state_machine.tier_visit import pause_length
 from holdfast.rehearsal.timeline.traces import JobChange, PodTrace
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 

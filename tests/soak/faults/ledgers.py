@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from holdfast.fallback.jobs.patches import read_state
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.policy.policy import cluster_of
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import read_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
 from tests.soak.faults.nodes import NodeTimeline

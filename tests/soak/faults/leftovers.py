@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.fallback.api.objects import metadata_of, name_of
-from holdfast.fallback.reservations.reserved_capacity import reserved_for
-from holdfast.fallback.state_machine.state import JobState
-from holdfast.fallback.state_machine.state_annotation import read_state
+from holdfast.fallback.jobs.patches import read_state
+from holdfast.fallback.jobs.reservations import reserved_for
+from holdfast.fallback.jobs.state import JobState
+from holdfast.fallback.kube.objects import metadata_of, name_of
 from holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE

@@ -9,9 +9,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
-from holdfast.fallback.reservations.reserved_capacity import reserved_for
+from holdfast.fallback.jobs.reservations import reserved_for
+from holdfast.fallback.kube.objects import metadata_of, name_of, text, uid_of
 from holdfast.scheduling.json import Json, mapping
 from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
 from holdfast.simulator.kubernetes_client.client import KubeClient

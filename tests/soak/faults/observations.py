@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation
+from holdfast.fallback.jobs.observation import Cause, Loss, Observation
 from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
+from holdfast.fallback.jobs.caches import Caches
+from holdfast.fallback.loop.observer import GangContention, Observer, PodHistories
 from holdfast.scheduling.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, jobset, rayjob, with_metadata
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
 from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.observation import Observation
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.jobs.pods_and_nodes import Snapshot
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE, RESERVED_FOR
 from tests.support.json_objects import obj, objects

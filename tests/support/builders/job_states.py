@@ -5,19 +5,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypedDict, TypeVar, Unpack
 
+from holdfast.fallback.jobs.actions import Action
+from holdfast.fallback.jobs.observation import Cause, Loss, Observation, Reservation
+from holdfast.fallback.jobs.pod_shapes import PodShape
+from holdfast.fallback.jobs.state import FailbackAttempt, FailbackStage, JobState, Pace, Phase, Purpose
 from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.actions import Action
 from holdfast.fallback.state_machine.decision import Decision
-from holdfast.fallback.state_machine.observation import Cause, Loss, Observation, Reservation
-from holdfast.fallback.state_machine.state import (
-    FailbackAttempt,
-    FailbackStage,
-    JobState,
-    Pace,
-    Phase,
-    Purpose,
-)
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

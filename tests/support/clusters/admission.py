@@ -8,7 +8,7 @@ from typing import cast
 
 from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
 from holdfast.components.admission.rules import AdmissionRule, NodeSelection, TolerationRule
-from holdfast.fallback.api.objects import annotations_of
+from holdfast.fallback.kube.objects import annotations_of
 from holdfast.scheduling import taints
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.kube.objects import name_of
 from holdfast.rehearsal.scenarios.aks import AksScaleSets
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.scheduling.json import Json, mapping, sequence

@@ -10,7 +10,7 @@ import psutil
 import yaml
 
 from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
-from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.kube.objects import name_of
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.configuration import COMPONENTS

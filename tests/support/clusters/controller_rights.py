@@ -15,7 +15,7 @@ from holdfast.components.fallback_controller.access import (
     role_ref,
 )
 from holdfast.components.fallback_controller.write_policy import NAME, binding_spec, policy_spec
-from holdfast.fallback.reconciler.settings import PLACEHOLDER_IMAGE
+from holdfast.fallback.loop.settings import PLACEHOLDER_IMAGE
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from holdfast.simulator.control_plane.configuration import read_cluster, render_kubeconfig

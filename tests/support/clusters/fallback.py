@@ -20,9 +20,9 @@ from holdfast.components.karpenter.kwok import (
 from holdfast.components.operators.job_operators import jobset_values, kuberay_values
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.observation import Observation
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.state_machine.observation import Observation
+from holdfast.fallback.jobs.pods_and_nodes import JobKey, Snapshot
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (

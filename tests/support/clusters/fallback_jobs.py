@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
-from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
 from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.kube.objects import annotations_of, labels_of, name_of
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.scheduling.labels import LADDER, STATE
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -16,7 +16,7 @@ import yaml
 
 from holdfast.components.fallback_controller.access import role_ref
 from holdfast.components.namespace_permissions import NamespaceRole, namespace_rules
-from holdfast.fallback.api.objects import annotations_of, name_of, uid_of
+from holdfast.fallback.kube.objects import annotations_of, name_of, uid_of
 from holdfast.plugin.bundle import build
 from holdfast.scheduling.json import Json
 from tests.support.background import repeating

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Final
 
 from holdfast.components.pools.karpenter import KWOK
-from holdfast.fallback.api.objects import labels_of, name_of
+from holdfast.fallback.kube.objects import labels_of, name_of
 from holdfast.policies import resources
 from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.json import Json

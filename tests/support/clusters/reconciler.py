@@ -19,9 +19,8 @@ from urllib.error import URLError
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.job_operators import jobset_values, kuberay_values
-from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.current_objects import pod_selectors
+from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod, pod_selectors
+from holdfast.fallback.jobs.pods_and_nodes import JobKey
 from holdfast.infra import versions
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (

@@ -16,13 +16,13 @@ from holdfast.components.fallback_controller.transfer_policy import (
     copies_policy_spec,
     home_policy_spec,
 )
-from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.client import ApiError, Client, Unreachable
-from holdfast.fallback.api.connection import Connection
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.transfers import SomethingRemains, Transfers
-from holdfast.fallback.state_machine.observation import JobOutcome
+from holdfast.fallback.jobs.observation import JobOutcome
+from holdfast.fallback.jobs.pods_and_nodes import JobKey
+from holdfast.fallback.kube.access import from_kubeconfig
+from holdfast.fallback.kube.client import ApiError, Client, Unreachable
+from holdfast.fallback.kube.connection import Connection
+from holdfast.fallback.other_clusters.transfers import SomethingRemains, Transfers
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     CONTROLLER_NAMESPACE,

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from holdfast.fallback.api.client import ApiError, Kind, Unreachable
+from holdfast.fallback.kube.client import ApiError, Kind, Unreachable
 from holdfast.scheduling.json import Json, JsonValue
 
 Object = dict[str, Any]

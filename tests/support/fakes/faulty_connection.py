@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 
-from holdfast.fallback.api.client import ApiError, Unreachable
+from holdfast.fallback.kube.client import ApiError, Unreachable
 from holdfast.scheduling.json import Json, JsonValue
 from tests.support.fakes.api_server import FakeApi
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from holdfast.fallback.jobs.copies import copy_of, state_of
-from holdfast.fallback.jobs.deadline import deadline_of
+from holdfast.fallback.jobs.base_observation import deadline_of, max_cost_of
 from holdfast.fallback.jobs.jobset import JobSetKind
-from holdfast.fallback.jobs.max_cost import max_cost_of
+from holdfast.fallback.jobs.observation import CopyStatus
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import Phase
+from holdfast.fallback.other_clusters.copies import copy_of, state_of
 from holdfast.fallback.policy.policy import DeclaredFacts, Policy, cluster_of, pool_there
 from holdfast.fallback.state_machine.ledger import use_of
-from holdfast.fallback.state_machine.observation import CopyStatus
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import AFTER_MAX_COST, FINISH_BY, MAX_COST, STATE, WORK, CapacityType
 from holdfast.scheduling.quantities import format_duration

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from holdfast.fallback.jobs.observation import Cause
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.state_machine.observation import Cause
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS

@@ -6,13 +6,12 @@ The truth is kept beside what the ladder sees of it, so that a test can say when
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
     ForceDelete,
     Recreate,
     ReleaseReservation,
@@ -22,9 +21,7 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import (
+from holdfast.fallback.jobs.observation import (
     NO_JUMP,
     Cause,
     CopyStatus,
@@ -37,9 +34,12 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
+from holdfast.fallback.jobs.patches import read_record, write_marker, write_state
+from holdfast.fallback.jobs.pod_shapes import PodShape
+from holdfast.fallback.jobs.state import JobState, Phase, UnreadableState
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.spending_limits import spent_on_demand
-from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
-from holdfast.fallback.state_machine.state_annotation import read_record, write_marker, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD
+from holdfast.fallback.kube.client import JOB, JOBSET, NODE, POD
 from holdfast.scheduling.labels import POOL
 from tests.support.fakes.api_server import FakeApi, Object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.fallback.api.client import ApiError
+from holdfast.fallback.kube.client import ApiError
 from holdfast.plugin.connection import Answer
 from holdfast.scheduling.json import Json, JsonValue, mapping
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from holdfast.fallback.state_machine.transfer import (
+from holdfast.fallback.other_clusters.protocol import (
     Permit,
     SetPermit,
     TransferRecord,

@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from holdfast.fallback.state_machine.observation import JobOutcome
-from holdfast.fallback.state_machine.transfer import (
+from holdfast.fallback.jobs.observation import JobOutcome
+from holdfast.fallback.other_clusters.protocol import (
     CopyView,
     CreateCopy,
     DeleteCopy,

@@ -6,9 +6,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from holdfast.fallback.policy.policy import DeclaredFacts, MachineResources, NoPolicy, Policy, PolicyTier
-from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.observation import (
+from holdfast.fallback.jobs.observation import (
     Cause,
     ContendingGang,
     CopyStatus,
@@ -21,7 +19,8 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from holdfast.fallback.state_machine.state import (
+from holdfast.fallback.jobs.pod_shapes import PodShape
+from holdfast.fallback.jobs.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -33,6 +32,7 @@ from holdfast.fallback.state_machine.state import (
     TimedFailure,
     UnreadableState,
 )
+from holdfast.fallback.policy.policy import DeclaredFacts, MachineResources, NoPolicy, Policy, PolicyTier
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import T0, UID

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Simulation, Steps, simulate
+from holdfast.fallback.jobs.state import JobState, Ledger
 from holdfast.fallback.policy.policy import DeclaredFacts, PolicyTier
 from holdfast.fallback.state_machine.ledger import of_on_demand, with_ledger
-from holdfast.fallback.state_machine.state import JobState, Ledger
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T0, policy
 from tests.support.soak import sized

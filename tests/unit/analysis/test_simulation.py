@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
+from holdfast.fallback.jobs.observation import JobOutcome
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.observation import JobOutcome
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(

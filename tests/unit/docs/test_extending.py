@@ -20,7 +20,7 @@ SECTIONS: Final = ("## A Kubernetes version", "## An operator", "## A cloud")
 FACTS: Final = {
     "components/admission/pod_admission.py": "the first version with MutatingAdmissionPolicy v1",
     "components/admission/rules.py": "the first version with MutatingAdmissionPolicy v1",
-    "fallback/jobs/child_jobs.py": "the version of a measurement",
+    "fallback/jobs/pod_templates.py": "the version of a measurement",
 }
 
 

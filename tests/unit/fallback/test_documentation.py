@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Final
 
-from holdfast.fallback.reconciler.metrics import MetricName
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.jobs.actions import EventReason
+from holdfast.fallback.jobs.state import Phase
+from holdfast.fallback.loop.metrics import MetricName
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = (ROOT / "docs/fallback.md").read_text()

@@ -8,7 +8,7 @@ import pulumi
 
 from holdfast.components.cluster.gke.trusted_issuer import token_exchange
 from holdfast.components.fallback_controller.clusters import config_map_data, volumes
-from holdfast.fallback.api.token_exchange import EXTENSION, GoogleExchange, exchange_of
+from holdfast.fallback.kube.access import EXTENSION, GoogleExchange, exchange_of
 from holdfast.infra.config.clusters import OtherClusterSection
 from holdfast.infra.other_clusters import other_clusters
 from holdfast.scheduling.json import Json

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.api.client import ApiError
+from holdfast.fallback.kube.client import ApiError
 from holdfast.plugin.check import check_job, job_shapes, read_jobs, tier_facts
 from holdfast.plugin.cluster import Cluster, parse_reference
 from holdfast.plugin.connection import Access, Answer, warning_text

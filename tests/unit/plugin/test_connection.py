@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.api.client import MERGE, ApiError, Unreachable
+from holdfast.fallback.kube.client import MERGE, ApiError, Unreachable
 from holdfast.plugin import connection
 from holdfast.plugin.command_line import open_cluster
 from holdfast.plugin.connection import Access, connected, find_target

@@ -5,12 +5,12 @@ from typing import Final
 import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
-from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.pods_and_nodes import JobKey
+from holdfast.fallback.jobs.state import JobState, Phase
+from holdfast.fallback.other_clusters.protocol import TransferRecord, TransferStage, write_record
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.state import JobState, Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
-from holdfast.fallback.state_machine.transfer import TransferRecord, TransferStage, write_record
 from holdfast.plugin import control
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.control import Waiting, move_job, resume_job, stop_job

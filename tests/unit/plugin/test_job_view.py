@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.state import (
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -16,7 +16,7 @@ from holdfast.fallback.state_machine.state import (
     PoolUse,
     Purpose,
 )
-from holdfast.fallback.state_machine.state_annotation import write_state
+from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.plugin.history import NO_EVENTS, history_lines
 from holdfast.plugin.job_view import ROW_HEADS, cost_text, duration_text, job_row, job_view, table
 from holdfast.scheduling.json import Json

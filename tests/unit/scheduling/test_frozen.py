@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.fallback.state_machine.state import JobState
+from holdfast.fallback.jobs.state import JobState
 from holdfast.scheduling.frozen import replace
 from tests.support.builders.job_states import observed, running
 

@@ -14,9 +14,9 @@ from holdfast.analysis.replay.ladders import stay
 from holdfast.analysis.replay.market import Block, Market, PoolMarket, Workload
 from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay, simulated
 from holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
+from holdfast.fallback.jobs.state import JobState
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.state_machine.ledger import with_ledger
-from holdfast.fallback.state_machine.state import JobState
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
 ONLY_ON_DEMAND = Policy(tiers=(PolicyTier(pool="on-demand"),))

@@ -13,7 +13,7 @@ from holdfast.components.admission.expressions import (
 )
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs, policy_spec
 from holdfast.components.admission.rules import NodeSelection
-from holdfast.fallback.api.objects import annotations_of, name_of
+from holdfast.fallback.kube.objects import annotations_of, name_of
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import TOLERATES
 from holdfast.scheduling.taints import Taint

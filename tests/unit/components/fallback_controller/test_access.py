@@ -14,8 +14,8 @@ from holdfast.components.fallback_controller.access import (
     ControllerAccess,
     ControllerAccessArgs,
 )
-from holdfast.fallback.api import client
-from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.kube import client
+from holdfast.fallback.kube.objects import name_of
 from holdfast.scheduling.json import Json
 from tests.support.controller_calls import CALLS, Place
 from tests.support.fakes.pulumi_engine import record

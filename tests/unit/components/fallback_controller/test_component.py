@@ -13,9 +13,9 @@ from holdfast.components.fallback_controller.component import (
     deployment_spec,
 )
 from holdfast.components.fallback_controller.program import ControllerImages
-from holdfast.fallback.api.access import from_kubeconfig
-from holdfast.fallback.api.objects import annotations_of, labels_of, name_of
-from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.fallback.kube.access import from_kubeconfig
+from holdfast.fallback.kube.objects import annotations_of, labels_of, name_of
+from holdfast.fallback.loop.settings import parse_settings
 from holdfast.scheduling.json import Json
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects

@@ -8,7 +8,7 @@ from holdfast.components.fallback_controller.transfer_policy import (
     TransferPolicy,
     TransferPolicyArgs,
 )
-from holdfast.fallback.state_machine.transfer import Permit
+from holdfast.fallback.other_clusters.protocol import Permit
 from holdfast.scheduling.labels import PERMITS
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects

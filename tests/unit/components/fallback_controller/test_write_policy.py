@@ -14,7 +14,7 @@ from holdfast.components.fallback_controller.write_policy import (
     ControllerWritePolicyArgs,
     policy_spec,
 )
-from holdfast.fallback.jobs.rayjob_successor import successor_name
+from holdfast.fallback.jobs.rayjob_status import successor_name
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 

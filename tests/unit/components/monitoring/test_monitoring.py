@@ -15,13 +15,13 @@ from holdfast.components.fallback_controller.component import LABELS, PORT, metr
 from holdfast.components.monitoring.alerts import ALERTS, rule_group
 from holdfast.components.monitoring.component import Monitoring, MonitoringArgs, service_monitor_spec
 from holdfast.components.monitoring.dashboard import PANELS, dashboard
-from holdfast.fallback.api.leader_election import Fence
-from holdfast.fallback.api.objects import labels_of
-from holdfast.fallback.reconciler.controller import Controller
-from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
-from holdfast.fallback.reconciler.settings import parse_settings
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.jobs.actions import EventReason
+from holdfast.fallback.jobs.state import Phase
+from holdfast.fallback.kube.leader_election import Fence
+from holdfast.fallback.kube.objects import labels_of
+from holdfast.fallback.loop.controller import Controller
+from holdfast.fallback.loop.metrics import MetricName, Metrics, Sample
+from holdfast.fallback.loop.settings import parse_settings
 from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects

@@ -4,12 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.fallback.jobs.actions import EventReason, Resume, Suspend
 from holdfast.fallback.jobs.jobset import JobSetKind
+from holdfast.fallback.jobs.observation import Cause, JobOutcome
 from holdfast.fallback.jobs.pod_history import PodHistory
-from holdfast.fallback.state_machine.actions import Resume, Suspend
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.jobs.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import (
     NOW,

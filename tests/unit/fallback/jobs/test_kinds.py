@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 
+from holdfast.fallback.jobs.actions import Recreate, Resume, Suspend
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.jobs.pods_and_nodes import JobKey, Snapshot
+from holdfast.fallback.jobs.state import JobState, Phase
 from holdfast.scheduling.json import Json, JsonValue
 from tests.support.builders.fallback_objects import (
     NAMESPACE,

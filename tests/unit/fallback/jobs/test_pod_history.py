@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.fallback.jobs.observation import Cause
 from holdfast.fallback.jobs.pod_history import (
     RETENTION,
     PodHistory,
@@ -13,7 +14,6 @@ from holdfast.fallback.jobs.pod_history import (
     updated_history,
     with_pod,
 )
-from holdfast.fallback.state_machine.observation import Cause
 from holdfast.scheduling.json import Json
 from tests.support.builders.fallback_objects import NOW, disrupted, jobset, node, snapshot, worker
 

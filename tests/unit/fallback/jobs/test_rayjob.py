@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.fallback.jobs.actions import Recreate, Resume, Suspend
+from holdfast.fallback.jobs.observation import Cause, JobOutcome, Observation, Part
 from holdfast.fallback.jobs.pod_history import PodHistory
+from holdfast.fallback.jobs.pods_and_nodes import JobKey
 from holdfast.fallback.jobs.rayjob import RayJobKind
-from holdfast.fallback.jobs.rayjob_successor import successor
-from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, Part
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.jobs.rayjob_status import successor
+from holdfast.fallback.jobs.state import JobState, Phase
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import STOP
 from tests.support.builders.fallback_objects import (

@@ -5,13 +5,10 @@ from functools import partial
 
 import pytest
 
-from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy
-from holdfast.fallback.state_machine.actions import CreatePlaceholders, Resume, Suspend, WriteState
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.observation import CopyStatus, Deadline, MaxCost, Observation, PoolStatus
-from holdfast.fallback.state_machine.state import (
+from holdfast.fallback.jobs.actions import CreatePlaceholders, EventReason, Resume, Suspend, WriteState
+from holdfast.fallback.jobs.observation import CopyStatus, Deadline, MaxCost, Observation, PoolStatus
+from holdfast.fallback.jobs.patches import read_record, write_marker
+from holdfast.fallback.jobs.state import (
     FailbackStage,
     JobState,
     Ledger,
@@ -21,7 +18,9 @@ from holdfast.fallback.state_machine.state import (
     Purpose,
     UnreadableState,
 )
-from holdfast.fallback.state_machine.state_annotation import read_record, write_marker
+from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

@@ -8,11 +8,12 @@ import hypothesis
 import pytest
 from hypothesis import find, given, settings
 
-from holdfast.fallback.policy.policy import NoPolicy, cluster_of
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeleteChildren,
+    EventReason,
+    JobEvent,
     Recreate,
     ReleaseReservation,
     RequestCheckpoint,
@@ -21,17 +22,11 @@ from holdfast.fallback.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
+from holdfast.fallback.jobs.observation import JobOutcome
+from holdfast.fallback.jobs.patches import read_state, write_state
+from holdfast.fallback.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase, UnreadableState
+from holdfast.fallback.policy.policy import NoPolicy, cluster_of
 from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, TOLERANCE, Decision, decide, shift_times
-from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import JobOutcome
-from holdfast.fallback.state_machine.state import (
-    FailbackAttempt,
-    FailbackStage,
-    JobState,
-    Phase,
-    UnreadableState,
-)
-from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from holdfast.fallback.state_machine.actions import ForceDelete, Suspend
-from holdfast.fallback.state_machine.capacity_wait import PODS_CREATED_WITHIN
+from holdfast.fallback.jobs.actions import ForceDelete, Suspend
+from holdfast.fallback.jobs.observation import PoolStatus
+from holdfast.fallback.jobs.state import Phase, Purpose
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_RESTARTS, MISSING_POOL_GRACE
-from holdfast.fallback.state_machine.observation import PoolStatus
-from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.fallback.state_machine.tier_visit import PODS_CREATED_WITHIN
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.builders.job_states import (
     HOUR,

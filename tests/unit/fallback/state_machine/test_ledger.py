@@ -7,19 +7,13 @@ from typing import Final
 
 import pytest
 
+from holdfast.fallback.jobs.actions import WriteState
+from holdfast.fallback.jobs.observation import CopyStatus, JobOutcome, NodeKind, Observation, PoolStatus
+from holdfast.fallback.jobs.patches import read_state, write_state
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
 from holdfast.fallback.policy.policy import DeclaredFacts
-from holdfast.fallback.state_machine.actions import WriteState
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.ledger import of_on_demand, spending_text, with_ledger
-from holdfast.fallback.state_machine.observation import (
-    CopyStatus,
-    JobOutcome,
-    NodeKind,
-    Observation,
-    PoolStatus,
-)
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.state_machine.observation import Cause
+from holdfast.fallback.jobs.observation import Cause
+from holdfast.fallback.jobs.state import OutageKind, TimedFailure
 from holdfast.fallback.state_machine.outages import (
     UNREACHABLE_AFTER,
     count_losses,
     counted_failures,
     unreachable_deadline,
 )
-from holdfast.fallback.state_machine.state import OutageKind, TimedFailure
 from holdfast.scheduling.ladder import MOST_TIMED_FAILURES, Failures
 from tests.support.builders.job_states import (
     HOUR,

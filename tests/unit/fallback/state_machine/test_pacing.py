@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
+from holdfast.fallback.jobs.actions import EventReason, JobEvent
+from holdfast.fallback.jobs.observation import Deadline, JobOutcome, Observation
+from holdfast.fallback.jobs.patches import read_state, write_state
+from holdfast.fallback.jobs.state import JobState, Pace, Phase
 from holdfast.fallback.policy.policy import DeclaredFacts, Policy
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import EventReason, JobEvent
-from holdfast.fallback.state_machine.observation import Deadline, JobOutcome, Observation
 from holdfast.fallback.state_machine.pacing import Pacing, pacing_of, track_pace
-from holdfast.fallback.state_machine.state import JobState, Pace, Phase
-from holdfast.fallback.state_machine.state_annotation import read_state, write_state
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

@@ -5,22 +5,22 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.actions import (
+from holdfast.fallback.jobs.actions import (
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
     ForceDelete,
     Recreate,
     Resume,
     Suspend,
     WriteState,
 )
+from holdfast.fallback.jobs.observation import Cause, JobOutcome, Observation, PoolStatus
+from holdfast.fallback.jobs.state import FailbackStage, JobState, Phase, Purpose
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.failover import SLOW_SUSPENSION_AFTER
-from holdfast.fallback.state_machine.observation import Cause, JobOutcome, Observation, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
-from holdfast.fallback.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

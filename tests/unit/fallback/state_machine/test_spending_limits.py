@@ -9,14 +9,9 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import Steps, simulate
-from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy, Policy
-from holdfast.fallback.state_machine.actions import Suspend
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import EventReason
-from holdfast.fallback.state_machine.ledger import with_ledger
-from holdfast.fallback.state_machine.observation import Deadline, MaxCost, NodeKind, Observation, PoolStatus
-from holdfast.fallback.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
-from holdfast.fallback.state_machine.state import (
+from holdfast.fallback.jobs.actions import EventReason, Suspend
+from holdfast.fallback.jobs.observation import Deadline, MaxCost, NodeKind, Observation, PoolStatus
+from holdfast.fallback.jobs.state import (
     FailbackStage,
     JobState,
     Ledger,
@@ -26,6 +21,10 @@ from holdfast.fallback.state_machine.state import (
     Purpose,
     UnreadableState,
 )
+from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy, Policy
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.ledger import with_ledger
+from holdfast.fallback.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

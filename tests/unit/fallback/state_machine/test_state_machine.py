@@ -7,11 +7,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from holdfast.fallback.jobs.observation import Cause, Deadline, JobOutcome, MaxCost
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import Ledger, PoolUse
 from holdfast.fallback.policy.policy import DeclaredFacts, NoPolicy, Policy
 from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.observation import Cause, Deadline, JobOutcome, MaxCost
-from holdfast.fallback.state_machine.state import Ledger, PoolUse
-from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting

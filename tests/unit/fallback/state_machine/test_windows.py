@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.fallback.jobs.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from holdfast.fallback.policy.policy import DeclaredFacts, Policy, PolicyTier
-from holdfast.fallback.state_machine.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.failover import CHECKPOINT_TIMEOUT
 from holdfast.fallback.state_machine.tier_visit import tier_below, tiers_above

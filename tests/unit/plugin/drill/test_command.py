@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from holdfast.components.fallback_policy.definition import API_VERSION
-from holdfast.fallback.api.client import ApiError, Unreachable
-from holdfast.fallback.state_machine.state_annotation import write_state
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.kube.client import ApiError, Unreachable
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.connection import Access
 from holdfast.plugin.drill import command

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.fallback.jobs.observation import Deadline
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import FailbackAttempt, FailbackStage, JobState, Pace
 from holdfast.fallback.policy.policy import DeclaredFacts
-from holdfast.fallback.state_machine.observation import Deadline
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace
-from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.plugin.drill.plan import (
     Taking,
     Target,

@@ -5,9 +5,9 @@ from datetime import datetime
 
 import pytest
 
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import JobState, Phase
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.state_machine.state import JobState, Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
 from holdfast.plugin.ui.board import ELSEWHERE, MOST_SPANS, Reading, Span, board, views_of, with_spans
 from holdfast.scheduling.labels import STATE
 from tests.support.builders.fallback_objects import UID, jobset

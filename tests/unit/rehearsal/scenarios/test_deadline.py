@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.jobs.deadline import deadline_of
+from holdfast.fallback.jobs.base_observation import deadline_of
 from holdfast.rehearsal.scenarios.deadline import (
     DEADLINE_SECONDS,
     WORK_SECONDS,

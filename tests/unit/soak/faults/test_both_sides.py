@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import write_state
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
 from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, STATE, CapacityType

@@ -7,8 +7,8 @@ from typing import Final, cast
 
 import pytest
 
-from holdfast.fallback.state_machine.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.state_machine.state_annotation import write_state
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, CapacityType
 from tests.soak.faults.ledgers import NodeUse, TierFacts, spans_of, wrong_bills

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
-from holdfast.fallback.state_machine.state_annotation import write_state
+from holdfast.fallback.jobs.patches import write_state
+from holdfast.fallback.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVED_FOR, STATE
 from tests.soak.faults.leftovers import leftovers
