@@ -118,7 +118,7 @@ def deadline_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.DEADLINE_UNUSABLE, f"The job follows its ladder without a deadline: {problem}"
+            EventReason.ANNOTATION_UNUSABLE, f"The job follows its ladder without a deadline: {problem}"
         ),
     )
 
@@ -210,7 +210,7 @@ def max_cost_left(job: Json, ledger: Ledger | None) -> str:
 def max_cost_events(job: Json) -> tuple[JobEvent, ...]:
     """Warn about invalid annotations, which admission rejects if it is installed."""
     problem = _max_cost_problem(_cost_annotations(job))
-    return () if problem is None else (standing_event(EventReason.MAX_COST_UNUSABLE, problem),)
+    return () if problem is None else (standing_event(EventReason.ANNOTATION_UNUSABLE, problem),)
 
 
 def _max_cost_problem(written: Mapping[str, str]) -> str | None:
@@ -245,7 +245,7 @@ def exits_zero_events(history: PodHistory) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.EXITS_ZERO_ON_TERMINATION,
+            EventReason.ENDS_AT_FIRST_LOSS,
             f"{joined_names(names)} exited 0 on SIGTERM, which completes the job although its training "
             "is not done: let the program exit with another code after its last checkpoint.",
         ),

@@ -406,7 +406,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.NEVER_RESTARTS,
+            EventReason.ENDS_AT_FIRST_LOSS,
             "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet permanently, regardless of its ladder. "
             "The policy is immutable: create the JobSet again with failurePolicy.maxRestarts.",
         ),

@@ -36,7 +36,6 @@ from holdfast.fallback.kube.objects import (
     text,
     uid_of,
 )
-from holdfast.fallback.policy.policy import home_pool
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from holdfast.scheduling.labels import (
     CHECKPOINT_REQUESTED,
@@ -66,7 +65,7 @@ def write_marker(state: JobState) -> str:
     """
     is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
     # The template of a job that is in another cluster, or on its way there, selects the pool that it comes back to.
-    return f"{_MARKER} {state.uid} {home_pool(state.pool)}" if is_to_resume else ""
+    return f"{_MARKER} {state.uid} {state.template_pool}" if is_to_resume else ""
 
 
 def read_record(state: str | None, marker: str, uid: str) -> JobState | UnreadableState | None:

@@ -363,7 +363,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.HEAD_SELECTS_CAPACITY,
+            EventReason.CANNOT_FOLLOW,
             f"Its head selects {', '.join(capacity)}. Moves do not move the head, where it is, and its loss ends the whole "
             "attempt: remove the selector, and the head runs on the default on-demand pool.",
         ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from holdfast.fallback.policy.policy import cluster_of, home_pool
 from holdfast.scheduling.labels import CapacityType
 
 
@@ -98,6 +99,11 @@ class PoolUse:
     node_time: timedelta = timedelta(0)
     ran: timedelta = timedelta(0)
     cost: float | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the pool is in another cluster, whose controller counts its use."""
+        return bool(cluster_of(self.pool))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +207,16 @@ class JobState:
     recreations: int = 0
     pace: Pace | None = None
     ledger: Ledger | None = field(default=None, compare=False)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the tier's pool is in another cluster."""
+        return bool(cluster_of(self.pool))
+
+    @property
+    def template_pool(self) -> str:
+        """The tier's pool as the job's own template selects it; empty for a pool in another cluster."""
+        return home_pool(self.pool)
 
     @property
     def has_all_nodes(self) -> bool:

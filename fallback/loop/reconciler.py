@@ -18,7 +18,6 @@ from holdfast.fallback.loop.action_executor import ActionExecutor, JobChanged, O
 from holdfast.fallback.loop.metrics import Metrics
 from holdfast.fallback.loop.observer import JobContext, Observer
 from holdfast.fallback.loop.policy_status import JobIndex
-from holdfast.fallback.policy.policy import cluster_of
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.ledger import use_of
 
@@ -41,16 +40,17 @@ class EventReporter:
         self._recorder = recorder
         self._notify = notify
         self._metrics = metrics
-        self._standing: dict[JobKey, dict[str, str]] = {}
+        self._standing: dict[JobKey, set[tuple[str, str]]] = {}
 
     def record(self, key: JobKey, uid: str, reports: Iterable[JobEvent]) -> None:
         """Record the events of a decision, once its actions are carried out."""
-        known = self._standing.get(key, {})
-        standing: dict[str, str] = {}
+        known = self._standing.get(key, set())
+        standing = set[tuple[str, str]]()
         for report in reports:
             if report.is_standing:
-                standing[report.reason] = compared = report.compared or report.message
-                if known.get(report.reason) == compared:
+                condition = (report.reason, report.compared or report.message)
+                standing.add(condition)
+                if condition in known:
                     continue
             self.record_one(key, uid, report)
         if standing:
@@ -95,7 +95,7 @@ class EventReporter:
     ) -> None:
         for use in after.uses if after is not None else ():
             earlier = use_of(before, use.pool)
-            if use == earlier or cluster_of(use.pool):
+            if use == earlier or use.is_elsewhere:
                 continue  # the controller there counts it
             labels = (namespace, _pool_label(use.pool, observation), use.capacity or "")
             self._metrics.node_seconds.labels(*labels).inc(

@@ -29,7 +29,7 @@ def go_away(state: JobState, observation: Observation) -> JobStep:
     """Enter a tier in another cluster: no pod of the job is left here, and its copy is created there."""
     entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
     report = JobEvent(
-        reason=EventReason.MOVED_AWAY,
+        reason=EventReason.MOVED,
         message=(
             f"No pod of the job is left: a copy of it is created in the cluster {cluster_of(state.pool)}, for the pool "
             f"{pool_there(state.pool)}, and continues from the latest checkpoint."
@@ -63,6 +63,7 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
         pods_placed=copy.pods_placed,
         pods_missing=0,
         losses=(),
+        checkpoints_on_request=False,  # a copy is not reached by requests: it gets SIGTERM
         starting_since=None,
         contending_gang=None,
         pools=pools,
@@ -107,7 +108,7 @@ def _track(state: JobState, seen: Observation) -> tuple[JobState, tuple[JobEvent
 def _why_leave(state: JobState, seen: Observation, policy: Policy) -> JobEvent | None:
     if seen.copy is not None and seen.copy.is_given_up:
         return JobEvent(
-            reason=EventReason.COPY_GIVEN_UP,
+            reason=EventReason.TIER_UNAVAILABLE,
             message=f"The copy of the job is given up in the cluster {cluster_of(state.pool)}.",
             is_warning=True,
         )
@@ -150,7 +151,7 @@ def slow_return_event(state: JobState, observation: Observation) -> tuple[JobEve
         return ()
     return (
         standing_event(
-            EventReason.SLOW_RETURN,
+            EventReason.SLOW_SUSPENSION,
             f"A copy of the job in another cluster still exists {format_duration(SLOW_SUSPENSION_AFTER)} after its recall, so the "
             "job is not resumed here. Check whether that cluster answers, and the copy's pods. If the cluster is lost "
             f"permanently, set the annotation {LOST_COPY} to the epoch of the transfer.",

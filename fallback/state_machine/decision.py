@@ -97,7 +97,7 @@ def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEv
     """Return why the controller must not touch a job that follows the ladder, and the fix; None if it may."""
     if observation.is_managed_by_kueue:
         return standing_event(
-            EventReason.MANAGED_BY_KUEUE,
+            EventReason.CANNOT_FOLLOW,
             "Kueue manages the job and would revert the fallback controller's changes, so it is ignored. Remove the label "
             "kueue.x-k8s.io/queue-name from a job that must follow the ladder, or order Kueue's flavors instead.",
         )
@@ -125,11 +125,11 @@ def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
 def _without_policy(policy: NoPolicy) -> JobEvent:
     if policy.problems:
         return standing_event(
-            EventReason.POLICY_UNUSABLE,
+            EventReason.NOT_ON_LADDER,
             f"The FallbackPolicy {LADDER} cannot be followed, so the job stays where it is: {' '.join(policy.problems)}",
         )
     return standing_event(
-        EventReason.NO_POLICY,
+        EventReason.NOT_ON_LADDER,
         f'The job has the label `{FOLLOWS}: "{FOLLOWS_VALUE}"`, but its namespace has no FallbackPolicy {LADDER}: it stays '
         "where it is. Create one, or remove the label.",
     )

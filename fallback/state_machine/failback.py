@@ -122,7 +122,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         message = (
             f"No capacity can be reserved on a better tier, because {problem}; the job stays on {state.pool}."
         )
-        event = JobEvent(reason=EventReason.PLACEMENT_NOT_RESERVABLE, message=message)
+        event = JobEvent(reason=EventReason.CANNOT_FAIL_BACK, message=message)
         return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
     if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
@@ -132,7 +132,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
             state=replace(state, last_failback_at=observation.now),
             events=(
                 JobEvent(
-                    reason=EventReason.FAILBACK_NO_CAPACITY,
+                    reason=EventReason.CANNOT_FAIL_BACK,
                     message=f"No better tier's limits allow as many nodes as the job needs; it stays on {state.pool}.",
                 ),
             ),
@@ -196,8 +196,7 @@ def _await_reservation(
 def _reservation_complete(
     state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
 ) -> JobStep:
-    if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
-        # A copy is not reached by requests: it gets SIGTERM.
+    if not observation.checkpoints_on_request:
         return fail_back(state, observation, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
     return JobStep(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))

@@ -15,7 +15,7 @@ from holdfast.fallback.jobs.actions import (
 )
 from holdfast.fallback.jobs.observation import Cause, JobOutcome, Observation
 from holdfast.fallback.jobs.state import JobState, OutageKind, Phase, Purpose
-from holdfast.fallback.policy.policy import NoPolicy, Policy, cluster_of, home_pool
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.away import go_away, seen_there, slow_return_event, step_away, why_move
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
@@ -61,10 +61,10 @@ from holdfast.fallback.state_machine.tier_visit import (
 )
 from holdfast.scheduling.frozen import replace
 
-_COUNTED_REASONS: Final = {
-    OutageKind.EVICTION: EventReason.EVICTION_COUNTED,
-    OutageKind.APPLICATION: EventReason.APPLICATION_COUNTED,
-    OutageKind.UNEXPLAINED: EventReason.UNEXPLAINED_COUNTED,
+_CAUSES: Final = {
+    OutageKind.EVICTION: "an eviction",
+    OutageKind.APPLICATION: "a failure of the program",
+    OutageKind.UNEXPLAINED: "a restart whose cause no replica observed",
 }
 
 
@@ -128,13 +128,11 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
     if spent <= counted_failures(before, policy.failures) or after.outage_kind is None:
         return ()
     tier = current_tier(after, policy)
-    limit = tier.max_failures if tier and tier.is_spent(10**9) else None
+    of = f" of {tier.max_failures}" if tier and tier.is_spent(10**9) else ""
     return (
         JobEvent(
-            reason=_COUNTED_REASONS[after.outage_kind],
-            message=f"Failures on {after.pool}: {spent} of {limit}."
-            if limit is not None
-            else f"Failures on {after.pool}: {spent}.",
+            reason=EventReason.OUTAGE_COUNTED,
+            message=f"Failures on {after.pool}: {spent}{of}; the last was {_CAUSES[after.outage_kind]}.",
         ),
     )
 
@@ -197,7 +195,7 @@ def _step_suspended(state: JobState, observation: Observation, policy: Policy | 
 
 def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     state = _with_valid_target(state, observation, policy)
-    if home_pool(state.pool) not in {observation.pool, ""}:
+    if state.template_pool not in {observation.pool, ""}:
         return suspend_again(state, observation)
     slow = _slow_suspension_event(state, observation)
     if observation.pods_remaining > 0:
@@ -262,7 +260,7 @@ def _resume(
     is_bought = moves_to_reservation(state)
     if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
         return JobStep(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
-    if cluster_of(state.pool):
+    if state.is_elsewhere:
         return go_away(state, observation)
     is_move = state.purpose in MOVES
     resumed = (
@@ -288,7 +286,7 @@ def _resume(
 def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if isinstance(policy, Policy) and not is_reached(state.resume_at, observation.now):
         return JobStep(state=state)
-    is_elsewhere = home_pool(state.pool) not in {observation.pool, ""}
+    is_elsewhere = state.template_pool not in {observation.pool, ""}
     if observation.pods_remaining > 0 or is_elsewhere or observation.outdated_children > 0:
         return JobStep(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
     valid = _with_valid_target(state, observation, policy)

@@ -10,7 +10,6 @@ from typing import Final
 from holdfast.fallback.jobs.actions import DeleteChildren, EventReason, JobEvent, JobStep, Suspend
 from holdfast.fallback.jobs.observation import Observation
 from holdfast.fallback.jobs.state import JobState, Phase, Purpose
-from holdfast.fallback.policy.policy import cluster_of, home_pool
 from holdfast.fallback.state_machine.tier_visit import (
     at_rest,
     first_tier_visit,
@@ -28,7 +27,7 @@ def stopped_state(state: JobState, observation: Observation) -> JobState:
 
     A job that is in another cluster, or on its way there, is resumed in its own: on the tier that its template selects.
     """
-    elsewhere = cluster_of(state.pool) and observation.pool
+    elsewhere = state.is_elsewhere and observation.pool
     if elsewhere or (state.suspended_by_us and state.purpose in MOVES):
         pool = observation.pool if elsewhere and observation.pool else state.pool
         entered = new_tier_visit(state, observation, pool=pool, rank=state.rank)
@@ -42,7 +41,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> JobS
         state=stopped_state(state, observation),
         events=(
             JobEvent(
-                reason=EventReason.SUSPENDED_EXTERNALLY,
+                reason=EventReason.STOPPED,
                 message=(
                     "The job was suspended by another client: it stays suspended until `suspend: false` is "
                     "set."
@@ -54,7 +53,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> JobS
 
 def step_stop(state: JobState | None, observation: Observation) -> JobStep | None:
     """Stop a job whose user or home requests it; None without a request, or if it cannot be suspended now."""
-    pool = observation.pool if state is None or not state.suspended_by_us else home_pool(state.pool)
+    pool = observation.pool if state is None or not state.suspended_by_us else state.template_pool
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
     if not observation.stop_requested or is_ended or pool is None:
         return None

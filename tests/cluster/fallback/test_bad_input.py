@@ -113,7 +113,7 @@ def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:
     labels = {**labels_of(job), "kueue.x-k8s.io/queue-name": "team"}
     queued = {**job, "metadata": {"name": "queued", "namespace": NAMESPACE, "labels": labels}}
     with applied(ladder.client, queued) as name:
-        ladder.wait_said(name, "ManagedByKueue")
+        ladder.wait_said(name, "CannotFollow")
         ladder.wait(lambda: len(pools_of(ladder.client, name)) == 2, name, "it runs")
         evict_one(ladder.client, name)
         ladder.wait(lambda: obj(ladder.job(name)["status"])["restarts"] == 1, name, "JobSet restarts it")
@@ -156,7 +156,7 @@ def test_a_deleted_ladder_leaves_no_job_suspended(ladder: Ladder) -> None:
             name,
             "it runs where it was bound for",
         )
-        ladder.wait_said(name, "NoPolicy")
+        ladder.wait_said(name, "NotOnLadder")
 
 
 def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladder) -> None:
@@ -213,7 +213,7 @@ def test_a_job_that_never_restarts_is_moved_before_its_eviction_fails_it(ladder:
     fragile = {**job, "spec": {**obj(job["spec"]), "failurePolicy": {"maxRestarts": 0}}}
     with applied(client, fragile) as name:
         in_the_middle_of_a_move(ladder, name)
-        assert "NeverRestarts" in ladder.said(name), "it was said from the beginning"
+        assert "EndsAtFirstLoss" in ladder.said(name), "it was said from the beginning"
         end_all(ladder, name)
         kept = ladder.wait_running(name, "spot-b")
         assert (kept["moves"], obj(ladder.job(name)["status"])["restarts"]) == (1, 0), (
@@ -229,7 +229,7 @@ def test_a_program_that_exits_0_on_sigterm_gets_a_warning_event(ladder: Ladder) 
         (pod,) = pods_of(client, name)
         client.evict(NAMESPACE, name_of(pod))
         fail(client, pod, exit_code=0)
-        ladder.wait_said(name, "ExitsZeroOnTermination")
+        ladder.wait_said(name, "EndsAtFirstLoss")
         end_all(ladder, name)
 
 

@@ -47,8 +47,8 @@ def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() 
     story = events(run(market))
     assert story == [
         "Placed",
-        *("EvictionCounted", "Placed") * 2,
-        "EvictionCounted",
+        *("OutageCounted", "Placed") * 2,
+        "OutageCounted",
         "MaxFailuresReached",
         "Moved",
         "NoCapacity",

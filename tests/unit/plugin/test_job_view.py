@@ -52,11 +52,11 @@ def test_running_job_has_tier_failures_cost_and_its_latest_event() -> None:
     used = PoolUse(pool="a-spot", node_time=31 * HOUR, ran=31 * HOUR, cost=12.4)
     ledger = Ledger(counted_from=T0 - HOUR, counted_until=T0, uses=(used,))
     state = running(uid=UID, evictions=1, unexplained=1, ledger=ledger)
-    row = cells(state, event("Placed", 50), event("EvictionCounted", 5), event("Moved", 55))
+    row = cells(state, event("Placed", 50), event("OutageCounted", 5), event("Moved", 55))
     assert (row["TIER"], row["POOL"], row["PHASE"]) == ("1 of 3", "a-spot", "Running"), "where it is"
     assert row["FAILURES"] == "2 of 3", "all outages that count, and how many move it on"
     assert row["COST"] == "12.40 (31.0 node-hours)", "as the controller's ledger has it"
-    assert row["LAST REASON"] == "EvictionCounted (5m ago)", "the latest Event, wherever it is in the list"
+    assert row["LAST REASON"] == "OutageCounted (5m ago)", "the latest Event, wherever it is in the list"
 
 
 def test_waiting_job_has_the_time_at_which_it_moves_on() -> None:

@@ -82,7 +82,9 @@ def test_a_deadline_that_cannot_be_read_is_reported_and_not_used(
     broken = due_job(finish_by, work)
     assert deadline_of(broken, []) is None, "half a deadline is none"
     (event,) = deadline_events(broken)
-    assert (event.reason, event.is_standing) == (EventReason.DEADLINE_UNUSABLE, True), "until it is corrected"
+    assert (event.reason, event.is_standing) == (EventReason.ANNOTATION_UNUSABLE, True), (
+        "until it is corrected"
+    )
     assert part in event.message, "with the annotation, its value and what is allowed"
 
 

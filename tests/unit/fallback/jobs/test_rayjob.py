@@ -241,7 +241,7 @@ def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> 
 
 def test_a_head_on_spot_gets_a_warning() -> None:
     (report,) = observed(rayjob(head=pod_spec(SPOT))).notices
-    assert report.reason == "HeadSelectsCapacity", "moves leave it there"
+    assert report.reason == "CannotFollow", "moves leave it there"
 
 
 @pytest.mark.parametrize(

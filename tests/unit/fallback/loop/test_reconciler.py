@@ -236,6 +236,10 @@ def test_a_standing_event_is_recorded_when_new_changed_or_back() -> None:
     recorded.reporter.record(KEY, "v", [STANDING])
     assert len(recorded.event) == 2, "it is another job"
     recorded = RecordedEvents()
+    for _ in range(2):
+        recorded.reporter.record(KEY, "u", [STANDING, replace(STANDING, message="1 node")])
+    assert recorded.event == ["2 pods", "1 node"], "conditions with one reason stand beside each other"
+    recorded = RecordedEvents()
     for message in ("ends at 12:00", "ends at 12:10", "ends at 12:20"):
         recorded.reporter.record(KEY, "u", [replace(STANDING, message=message, compared="late")])
     assert recorded.event == ["ends at 12:00"], "only what is compared makes it new"

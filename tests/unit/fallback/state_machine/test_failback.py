@@ -216,9 +216,7 @@ def test_a_tier_whose_pool_or_limits_are_insufficient_is_skipped() -> None:
 def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried() -> None:
     full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["FailbackNoCapacity"]), (
-        "nothing is asked for"
-    )
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), "nothing is asked for"
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 
@@ -228,7 +226,7 @@ def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> N
     )
     shapes = (PodShape(count=PODS, requests={}, placement=exclusive),)
     decision = decide(LOW, replace(ON_DEMAND, shapes=shapes), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["PlacementNotReservable"]), (
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), (
         "nodes that its pods cannot use would be reserved"
     )
     assert "because JobSet places its pods" in decision.events[0].message, "its user may change that"

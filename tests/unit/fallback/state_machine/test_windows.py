@@ -85,7 +85,7 @@ def test_a_job_does_not_wait_for_a_block_that_has_not_begun() -> None:
     early = observed(pool="block", pods_placed=0)
     decision = decide(waiting(pool="block", rank=0), early, ladder(begins=T0 + HOUR))
     assert only(decision, Suspend).pool == "b-spot", "no machine comes before"
-    assert "CapacityNotBegun" in reasons(decision), "and an Event says when it begins"
+    assert "TierUnavailable" in reasons(decision), "and an Event says when it begins"
 
 
 def test_a_job_returns_as_soon_as_its_block_begins() -> None:
