@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.components.admission.job_validation import CAN_FALL_BACK
-from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
+from holdfast.scheduling.fallback_policy import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     ARCH,

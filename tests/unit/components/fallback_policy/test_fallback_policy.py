@@ -8,10 +8,9 @@ import pytest
 
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
 from holdfast.components.fallback_policy.ladder import facts_object, ladder_spec, machine_capacity_object
-from holdfast.components.fallback_policy.schema import spec_schema
-from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.scheduling.fallback_policy import facts_schema, spec_schema
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, CapacityType
 from holdfast.scheduling.ladder import NEVER, UNLIMITED, Ladder, Tier

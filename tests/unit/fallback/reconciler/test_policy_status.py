@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
@@ -19,6 +18,7 @@ from holdfast.fallback.reconciler.policy_status import (
     policy_status,
 )
 from holdfast.fallback.state_machine.state import JobState, Pace, Phase, PoolUse
+from holdfast.scheduling.fallback_policy import status_schema
 from holdfast.scheduling.json import Json, sequence
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
