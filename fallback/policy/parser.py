@@ -20,7 +20,8 @@ from holdfast.fallback.policy.policy import (
     pool_in,
 )
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.fallback_policy import field_problems, spec_schema
+from holdfast.scheduling.fallback_policy import spec_schema
+from holdfast.scheduling.field_kinds import field_problems
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import ELSEWHERE_BETWEEN, MOVE_BETWEEN, Failures

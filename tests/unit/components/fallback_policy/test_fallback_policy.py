@@ -10,10 +10,11 @@ from holdfast.components.fallback_policy.definition import FallbackPolicyDefinit
 from holdfast.components.fallback_policy.ladder import facts_object, ladder_spec, machine_capacity_object
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.scheduling.fallback_policy import facts_schema, spec_schema
+from holdfast.scheduling.fallback_policy import spec_schema
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, CapacityType
 from holdfast.scheduling.ladder import NEVER, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.pool_and_job_fields import facts_schema
 from holdfast.scheduling.pools import summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Placement
