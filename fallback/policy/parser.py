@@ -7,7 +7,6 @@ replays use unvalidated objects. So the fields are validated again, by the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -18,13 +17,13 @@ from holdfast.fallback.policy.policy import (
     Policy,
     PolicyTier,
     pool_in,
+    pool_there,
 )
-from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.fallback_policy import spec_schema
 from holdfast.scheduling.field_kinds import field_problems
 from holdfast.scheduling.json import Json, mapping, sequence
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import ELSEWHERE_BETWEEN, MOVE_BETWEEN, Failures
+from holdfast.scheduling.ladder import Failures, Tier, order_problems
 from holdfast.scheduling.quantities import parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
 from holdfast.scheduling.windows import CapacityWindow, parse_time
@@ -44,7 +43,8 @@ def parse_policy(policy: Json | None) -> Policy | NoPolicy:
     problems = [*field_problems({} if spec is None else spec, _SCHEMA, "spec")]
     if not problems:
         parsed = _policy(mapping(spec))
-        problems = [*_tier_problems(parsed.tiers)]
+        tiers = [Tier(cluster=tier.cluster, pool=pool_there(tier.pool)) for tier in parsed.tiers]
+        problems = [*order_problems(dict(enumerate(tiers)), len(tiers), "spec.tiers")]
         if not problems:
             return parsed
     return NoPolicy(problems=tuple(map(str, problems)))
@@ -130,23 +130,3 @@ def _price(fields: Json, name: str) -> float | None:
 def _duration(fields: Json, name: str) -> timedelta | None:
     value = fields.get(name)
     return parse_duration(value) if isinstance(value, str) else None
-
-
-def _tier_problems(tiers: tuple[PolicyTier, ...]) -> Iterator[Problem]:
-    first: Mapping[str, int] = {tier.pool: rank for rank, tier in reversed(list(enumerate(tiers)))}
-    for rank, tier in enumerate(tiers):
-        at = f"spec.tiers[{rank}]"
-        if first[tier.pool] != rank:
-            yield Problem(
-                field=f"{at}.pool",
-                value=f'"{tier.pool}" a second time',
-                allowed="each pool once in a ladder",
-                fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
-            )
-        elif tier.cluster and rank in {0, len(tiers) - 1}:
-            yield Problem(
-                field=f"{at}.cluster",
-                value=f'"{tier.cluster}" on the {"last" if rank else "first"} tier',
-                allowed=ELSEWHERE_BETWEEN,
-                fix=MOVE_BETWEEN,
-            )
