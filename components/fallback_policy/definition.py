@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pulumi import ComponentResource, ResourceOptions
 
-from holdfast.components.fallback_policy.schema import policy_schema
 from holdfast.components.kubernetes_object import KubernetesObject
+from holdfast.scheduling.fallback_policy import policy_schema
 from holdfast.scheduling.json import Json
 
 GROUP = "holdfast.dev"

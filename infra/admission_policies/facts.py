@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.ladder import label_values_object, machine_capacity_object
-from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_NODES, MOST_TAINTS
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL, SPOT, ZONE, CapacityType
+from holdfast.scheduling.pool_and_job_fields import MOST_LABELS, MOST_NODES, MOST_TAINTS
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, label_of
 from holdfast.scheduling.reachability.label_values import LabelValues
 from holdfast.scheduling.reachability.machine_capacity import non_dominated

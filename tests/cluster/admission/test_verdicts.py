@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.components.admission.job_validation import CAN_FALL_BACK
-from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import (
     ARCH,
@@ -27,6 +26,7 @@ from holdfast.scheduling.labels import (
     ZONE,
 )
 from holdfast.scheduling.ladder import MOST_TIERS, Ladder, Tier
+from holdfast.scheduling.pool_and_job_fields import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, MOST_LABEL_VALUES
 from holdfast.scheduling.reachability.shape import MOST_DEVICES
 from holdfast.simulator.kubernetes_client.client import KubeClient

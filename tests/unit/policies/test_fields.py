@@ -8,7 +8,6 @@ from typing import Final, TypeAlias, cast
 import pytest
 import yaml
 
-from holdfast.components.fallback_policy.schema import policy_schema
 from holdfast.policies.fields import TABLES, kubernetes, unversioned
 from holdfast.policies.fields.azure import PROFILE
 from holdfast.policies.fields.table import Fields, Node, Standing
@@ -17,6 +16,7 @@ from holdfast.policies.pack import RULES, settings
 from holdfast.policies.resources import Stack, StackResource, Value
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.verdicts import Word, verdicts
+from holdfast.scheduling.fallback_policy import policy_schema
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.clouds.schema import Schema

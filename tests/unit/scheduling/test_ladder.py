@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.fallback_policy.tier_schema import tiers_rules
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.fallback_policy import tiers_rules
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import (
     ELSEWHERE_BETWEEN,

@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
 from holdfast.components.fallback_policy.ladder import facts_object, ladder_spec, machine_capacity_object
-from holdfast.components.fallback_policy.schema import spec_schema
-from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.scheduling.fallback_policy import spec_schema
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, CapacityType
 from holdfast.scheduling.ladder import NEVER, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.pool_and_job_fields import facts_schema
 from holdfast.scheduling.pools import summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Placement

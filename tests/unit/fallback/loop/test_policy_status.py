@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.jobs.cached_objects import CachedPolicy
 from holdfast.fallback.jobs.pods_and_nodes import JobKey
 from holdfast.fallback.jobs.state import JobState, Pace, Phase, PoolUse
@@ -19,6 +18,7 @@ from holdfast.fallback.loop.policy_status import (
     policy_status,
 )
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
+from holdfast.scheduling.fallback_policy import status_schema
 from holdfast.scheduling.json import Json, sequence
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, NOW

@@ -22,9 +22,9 @@ TIERS: JsonValue = [{"pool": "a-spot", "maxFailures": 5, "procurementTimeout": "
 
 
 MISTAKES: list[tuple[Json, str, str]] = [
-    ({"tiers": []}, "spec.tiers: got no tier", "Add the pool"),
-    ({"tiers": None}, "spec.tiers: got no tier", "Add the pool"),
-    ({"tiers": [{}]}, "spec.tiers[0].pool: got no pool", "Name the pool"),
+    ({"tiers": []}, "spec.tiers: got no tiers", "Set tiers"),
+    ({"tiers": None}, "spec.tiers: got no tiers", "Set tiers"),
+    ({"tiers": [{}]}, "spec.tiers[0].pool: got no pool", "Set pool"),
     (
         {"tiers": [{"pool": "a"}, {"pool": "a"}]},
         'spec.tiers[1].pool: got "a" a second time',
@@ -53,7 +53,7 @@ MISTAKES: list[tuple[Json, str, str]] = [
     ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
     ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "an integer"),
     (
-        {"tiers": [{"pool": "a", "facts": {"window": {"ends": "tomorrow"}}}]},
+        {"tiers": [{"pool": "a", "facts": {"capacity": "spot", "window": {"ends": "tomorrow"}}}]},
         'spec.tiers[0].facts.window.ends: got "tomorrow"',
         "Set an allowed value",
     ),
@@ -63,7 +63,11 @@ MISTAKES: list[tuple[Json, str, str]] = [
         "spot or on-demand",
     ),
     (
-        {"tiers": [{"pool": "a", "facts": {"machine": {"cpu": "lots", "memory": "1Gi"}}}]},
+        {
+            "tiers": [
+                {"pool": "a", "facts": {"capacity": "spot", "machine": {"cpu": "lots", "memory": "1Gi"}}}
+            ]
+        },
         'spec.tiers[0].facts.machine.cpu: got "lots"',
         "a quantity",
     ),
