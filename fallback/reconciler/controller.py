@@ -17,6 +17,7 @@ from holdfast.fallback.reconciler.action_executor import ActionExecutor, Reserva
 from holdfast.fallback.reconciler.away_jobs import AwayJobs
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
+from holdfast.fallback.reconciler.judgements import Judgements
 from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.reconciler.observer import ApiAbsences, GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
@@ -80,6 +81,7 @@ class Controller:
         self._away = AwayJobs(
             client, elsewhere, caches, now=now, changed=self._queue.add, report=reporter.record_one
         )
+        self._judgements = Judgements(client, self._queue.add)
         observer = Observer(
             caches,
             histories,
@@ -90,6 +92,7 @@ class Controller:
             absences=self._absences,
             prices=self._prices,
             away=self._away,
+            judgements=self._judgements,
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._job_index = JobIndex(self._namespace_changed)
@@ -157,6 +160,7 @@ class Controller:
                     self._keep_running("releasing orphaned reservations", self._orphan_task.run)
                 )
                 group.create_task(self._keep_running("transferring jobs", self._away.run))
+                group.create_task(self._keep_running("judging jobs", self._judgements.run))
         finally:
             self._metrics.leader.set(0)
 

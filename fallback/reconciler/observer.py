@@ -26,6 +26,7 @@ from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.cached_objects import CachedJob
 from holdfast.fallback.reconciler.caches import BY_UID, ON_NODE, RESERVED_FOR_UID, Caches
+from holdfast.fallback.reconciler.judgements import Judgements
 from holdfast.fallback.reconciler.node_sharing import NodeSharing
 from holdfast.fallback.reconciler.offered_prices import OfferedPrices
 from holdfast.fallback.reconciler.pool_status import MissingPools, UsedNodes, pool_statuses
@@ -39,6 +40,7 @@ from holdfast.fallback.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
+from holdfast.fallback.state_machine.refusal import Judgement, is_new
 from holdfast.fallback.state_machine.state import JobState, UnreadableState
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json
@@ -281,8 +283,10 @@ class Observer:
         absences: ApiAbsences | None = None,
         prices: OfferedPrices | None = None,
         away: KnownCopies | None = None,
+        judgements: Judgements | None = None,
     ) -> None:
         self._away = away
+        self._judgements = judgements
         self._prices = prices or OfferedPrices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
@@ -327,9 +331,23 @@ class Observer:
         }
         node_time, nodes = self._usage_of(key, snapshot, seen, state, policy)
         seen = replace(
-            seen, unseen=self._absences.within(since), pools=pools, node_time=node_time, nodes=nodes
+            seen,
+            unseen=self._absences.within(since),
+            pools=pools,
+            node_time=node_time,
+            nodes=nodes,
+            judgement=self._judged(key, snapshot.job, state, seen),
         )
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
+
+    def _judged(
+        self, key: JobKey, job: Json, state: JobState | UnreadableState | None, seen: Observation
+    ) -> Judgement | None:
+        if self._judgements is None or seen.outcome is not None or seen.is_managed_by_kueue:
+            return None
+        known = state if isinstance(state, JobState) and state.uid in {"", seen.uid} else None
+        policy = self._caches.policies.get(key.namespace, LADDER)
+        return self._judgements.of(key, job, policy, is_new=is_new(known))
 
     def _usage_of(
         self,
@@ -378,6 +396,8 @@ class Observer:
         self._reservations.forget(key)
         self._usage.forget(key)
         self.clocks.forget(key)
+        if self._judgements is not None:
+            self._judgements.forget(key)
 
     def _snapshot(self, key: JobKey, job: Json, uid: str) -> Snapshot:
         caches = self._caches

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.events import JobEvent
+    from holdfast.fallback.state_machine.refusal import Judgement
     from holdfast.fallback.state_machine.state import Ledger, Pace
     from holdfast.scheduling.labels import CapacityType
 
@@ -204,6 +205,8 @@ class Observation:
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
         are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a
         part. `work_done`: the work that its program reports as done since the job's creation; None if it reports nothing.
+    Judgement
+        `judgement`: whether its pods can be created and reach on-demand capacity; None if that is not judged yet.
     Other clusters
         `may_run_here`: no copy of the job can run elsewhere. `copy`: its copy; None if nothing is known of one.
     """
@@ -260,6 +263,8 @@ class Observation:
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
     nodes: Mapping[NodeKind, float] = field(default_factory=dict[NodeKind, float])
     work_done: timedelta | None = None
+
+    judgement: Judgement | None = None
 
     may_run_here: bool = True
     copy: CopyStatus | None = None

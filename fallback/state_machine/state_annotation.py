@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from holdfast.fallback.policy.policy import home_pool
+from holdfast.fallback.state_machine.refusal import LONGEST_REFUSAL
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
     FailbackStage,
@@ -44,7 +45,7 @@ def write_marker(state: JobState) -> str:
     The state's format may change with each version of the controller; this format never does. A version that cannot read
     the state, such as an older one after a rollback, still resumes what another version has suspended.
     """
-    is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
+    is_to_resume = state.suspended_by_us and state.phase not in {Phase.GIVEN_UP, Phase.REFUSED}
     # The template of a job that is in another cluster, or on its way there, selects the pool that it comes back to.
     return f"{_MARKER} {state.uid} {home_pool(state.pool)}" if is_to_resume else ""
 
@@ -193,6 +194,13 @@ def _read_flag(value: JsonValue) -> bool:
     return value
 
 
+def _read_refusal(value: JsonValue) -> str:
+    """Return the text of a refusal."""
+    if not isinstance(value, str) or len(value) > LONGEST_REFUSAL:
+        raise ValueError(f"it is not a text of at most {LONGEST_REFUSAL} characters")
+    return value
+
+
 def _read_text(value: JsonValue) -> str:
     """Return a short text."""
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
@@ -319,6 +327,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "short_failbacks": _read_count,
     "entered_by_failback": _read_flag,
     "recreations": _read_count,
+    "refusal": _read_refusal,
     "pace": _absent_or(_pace),
     "ledger": _ledger,
 }

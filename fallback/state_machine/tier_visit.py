@@ -86,6 +86,7 @@ def at_rest(state: JobState, phase: Phase) -> JobState:
         suspended_at=None,
         resume_at=None,
         failback=None,
+        refusal="",
     )
 
 
@@ -103,6 +104,7 @@ def _resumed(state: JobState, observation: Observation) -> JobState:
         operator_status="",
         resume_at=None,
         resuspensions=0,
+        refusal="",
     )
 
 

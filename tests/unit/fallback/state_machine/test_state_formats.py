@@ -2,7 +2,7 @@
 
 `tests/fixtures/job_states` has a file for each: `v1-…` of the first format, `v2-…` with the pace of a job with a deadline,
 `v3-…` with the ledger, `v4-…` with tiers in other clusters, `v5-…` with the ledger of a copy, `v6-…` with the
-operator's status at a suspension; the others of versions that do not
+operator's status at a suspension, `v7-…` with a refusal; the others of versions that do not
 exist yet. A format that changes gets new files; the old ones stay.
 """
 
