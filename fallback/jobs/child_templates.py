@@ -49,12 +49,13 @@ _OF_KUBERAY: Final = {"app.kubernetes.io/created-by": "kuberay-operator", "app.k
 class ChildTemplate:
     """One of a job's pod templates, with one of the Jobs and one of the pods that are created from it.
 
-    `follows`: its pods are placed by the tier. `pods` run at once. `labels` are those that all of them have. `job` is None where
+    `source` is what its author wrote: the objects of templates with equal ones differ by names alone. `follows`: its pods are placed by the tier. `pods` run at once. `labels` are those that all of them have. `job` is None where
     the operator creates the pods itself. `after` are the templates that end before it begins, `apart_by` a node label of which
     each of so many of its Jobs needs a value for itself; None if they do not.
     """
 
     name: str
+    source: Json
     follows: bool
     pods: int
     labels: Mapping[str, str]
@@ -125,6 +126,7 @@ def _of_jobset(jobset: Json) -> Iterator[ChildTemplate]:
         job = _child_job(jobset, each, every)
         yield ChildTemplate(
             name=each.name,
+            source=mapping(each.spec.get("template")),
             follows=each.follows,
             pods=each.replicas * each.pods_at_once,
             labels={
@@ -230,12 +232,22 @@ def _of_rayjob(rayjob: Json) -> Iterator[ChildTemplate]:
     head = mapping(cluster_spec(rayjob).get("headGroupSpec"))
     if head:
         made = _ray_pod(rayjob, cluster, mapping(head.get("template")), "head", "headgroup", {})
-        yield ChildTemplate(name="head", follows=False, pods=1, labels={}, job=None, pod=made)
+        yield ChildTemplate(
+            name="head",
+            source={"head": head.get("template")},
+            follows=False,
+            pods=1,
+            labels={},
+            job=None,
+            pod=made,
+        )
     for group in worker_groups(rayjob):
         yield _of_group(rayjob, cluster, group)
     if head and text(mapping(rayjob.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}:
         job = _submitter(rayjob, head)
-        yield ChildTemplate(name="submitter", follows=False, pods=1, labels={}, job=job, pod=pod_of_job(job))
+        yield ChildTemplate(
+            name="submitter", source=job, follows=False, pods=1, labels={}, job=job, pod=pod_of_job(job)
+        )
 
 
 def _of_group(rayjob: Json, cluster: str, group: WorkerGroup) -> ChildTemplate:
@@ -245,6 +257,7 @@ def _of_group(rayjob: Json, cluster: str, group: WorkerGroup) -> ChildTemplate:
     pod = _ray_pod(rayjob, cluster, template, RAY_WORKER, group.name, beside)
     return ChildTemplate(
         name=group.name,
+        source={"worker": template, "labels": group.spec.get("labels")},
         follows=group.follows,
         pods=group.pods,
         labels={**_texts(labels_of(template)), **beside, **own},

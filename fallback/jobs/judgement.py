@@ -47,6 +47,7 @@ MOST_TEMPLATES: Final = 8
 #: A text has at most this many problems: the others of a job are usually the same.
 _MOST_PROBLEMS: Final = 3
 
+_NOTHING: Final = "The job has no pod template, so nothing of it can run. Add one."
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _NO_DRY_RUN: Final = "does not support dry run"
 _NO_RIGHT: Final = " cannot create resource "
@@ -80,8 +81,9 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     """
     templates = child_templates(job)
     if not templates:
-        nothing = "The job has no pod template that runs a pod, so nothing of it can run. Add one."
-        return Verdict(judgement=Judgement(problems=(nothing,)))
+        spec = mapping(job.get("spec"))
+        is_empty = not spec.get("replicatedJobs") and not spec.get("rayClusterSpec")
+        return Verdict(judgement=Judgement(problems=(_NOTHING,) if is_empty else ()))
     asked = _Asked(dry_run)
     pods = {each.name: await asked.about(each) for each in templates}
     shapes = [
@@ -118,7 +120,7 @@ class _Asked:
         """Return a pod of the template, as the API server admits it; as its operator writes it, if that is not known."""
         if self._dry_run is None:
             return template.pod
-        key = _text_of([mapping(template.job or {}).get("spec"), template.pod.get("spec")])
+        key = _text_of(template.source)
         if key in self._pods:
             return self._pods[key]
         if len(self._pods) >= MOST_TEMPLATES:
