@@ -47,7 +47,6 @@ MOST_TEMPLATES: Final = 8
 #: A text has at most this many problems: the others of a job are usually the same.
 _MOST_PROBLEMS: Final = 3
 
-_NOTHING: Final = "The job has no pod template, so nothing of it can run. Add one."
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _NO_DRY_RUN: Final = "does not support dry run"
 _NO_RIGHT: Final = " cannot create resource "
@@ -81,23 +80,10 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     """
     templates = child_templates(job)
     if not templates:
-        spec = mapping(job.get("spec"))
-        is_empty = not spec.get("replicatedJobs") and not spec.get("rayClusterSpec")
-        return Verdict(judgement=Judgement(problems=(_NOTHING,) if is_empty else ()))
+        return Verdict(judgement=Judgement(problems=tuple(_without_templates(job))))
     asked = _Asked(dry_run)
-    pods = {each.name: await asked.about(each) for each in templates}
-    shapes = [
-        pod_shape(
-            mapping(pods[each.name].get("spec")),
-            name=each.name,
-            pods=each.pods,
-            labels=each.labels,
-            after=each.after,
-            apart_by=each.apart_by,
-        )
-        for each in templates
-        if each.follows
-    ]
+    pods = [(each, await asked.about(each)) for each in templates]
+    shapes = [_shape(each, pod) for each, pod in pods if each.follows]
     found = _walk(shapes, [each for each in templates if each.follows], tiers)
     problems = [*asked.problems, *([] if found is None else _stranded(shapes, found, tiers))]
     return Verdict(
@@ -105,6 +91,28 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
         is_refused=bool(asked.problems),
         walk=found,
     )
+
+
+def job_shapes(job: Json) -> list[Shape]:
+    """Return the shapes of a job's templates that follow the ladder, as the job is written."""
+    return [_shape(each, each.pod) for each in child_templates(job) if each.follows]
+
+
+def _shape(template: ChildTemplate, pod: Json) -> Shape:
+    return pod_shape(
+        mapping(pod.get("spec")),
+        name=template.name,
+        pods=template.pods,
+        labels=template.labels,
+        after=template.after,
+        apart_by=template.apart_by,
+    )
+
+
+def _without_templates(job: Json) -> Iterator[str]:
+    spec = mapping(job.get("spec"))
+    if not spec.get("replicatedJobs") and not spec.get("rayClusterSpec"):
+        yield messages.NO_TEMPLATE.sentence
 
 
 class _Asked:
@@ -213,6 +221,9 @@ def left_on_spot(job: Json, tiers: Sequence[TierFacts]) -> str:
     labels = labels_of(job)
     if text(labels.get(FOLLOWS)) == STAYS_VALUE or text(labels.get(_QUEUE)):
         return ""
+    if text(job.get("kind")) == "JobSet":
+        for problem in _without_templates(job):
+            return problem
     on_spot = [each for each in child_templates(job) if selects_spot(mapping(each.pod.get("spec")))]
     if not on_spot:
         return ""

@@ -320,7 +320,7 @@ def topology(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
             messages.TOO_FEW_DOMAINS,
             groups=groups,
             key=key,
-            there="one value" if number == 1 else f"{number} values",
+            there={0: "none", 1: "one value"}.get(number, f"{number} values"),
             example=HOSTNAME,
         )
     elif number != 1:
@@ -342,7 +342,7 @@ def _number_of_values(pool: PoolFacts, key: str) -> int | Unknown:
         return len(pool.zones)
     found = {label_of(labels, key) for labels in labels_of_nodes(pool)}
     values = {each for each in found if isinstance(each, str)}
-    for each in found - values:
+    for each in found - values - {None}:
         if not isinstance(each, LabelValues) or each.is_complement:
             return UNKNOWN
         values |= each.values

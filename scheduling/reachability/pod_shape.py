@@ -68,6 +68,8 @@ def pod_shape(
     together, apart = (
         [*_own_topologies(affinity, kind, labels)] for kind in ("podAffinity", "podAntiAffinity")
     )
+    # A node for each pod is what the gang is checked for.
+    has_own_node = apart_by == (HOSTNAME, pods)
     priority = spec.get("priority")
     return Shape(
         name=name,
@@ -81,9 +83,9 @@ def pod_shape(
         affinity=_terms(affinity),
         tolerations=tuple(_toleration(mapping(each)) for each in sequence(spec.get("tolerations"))),
         same_placement=Placement.ZONE if ZONE in together else None,
-        one_per_node=HOSTNAME in apart or _takes_host_ports(spec),
+        one_per_node=has_own_node or HOSTNAME in apart or _takes_host_ports(spec),
         after=after,
-        apart_by=apart_by,
+        apart_by=None if has_own_node else apart_by,
         priority=priority if isinstance(priority, int) else None,
         unmodeled=tuple(_unmodeled(spec, together, apart)),
     )

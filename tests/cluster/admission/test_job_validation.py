@@ -153,7 +153,7 @@ def marked_template(job: Json) -> Json:
 def test_a_job_that_depends_on_another_needs_no_capacity_beside_it(judging: Judging) -> None:
     after: Json = {"dependsOn": [{"name": "first", "status": "Complete"}]}
     jobs = (gang(training(), 3, "first"), {**gang(training(), 3, "second"), **after})
-    assert admitted_job(judging.client, on_gpus(*jobs)), "four machines are enough for each"
+    assert not judging.problems(on_gpus(*jobs)), "four machines are enough for each"
 
 
 def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_rejected(judging: Judging) -> None:
@@ -167,16 +167,16 @@ def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_rejected(judging:
 
 def test_a_tier_without_capacity_is_allowed_if_its_timeout_leads_on(judging: Judging) -> None:
     pinned = gang(training({**ON_SPOT, "disk": "slow"}))
-    assert admitted_job(judging.client, on_gpus(pinned)), "it waits 15 minutes in vain and runs on-demand"
+    assert not judging.problems(on_gpus(pinned)), "it waits 15 minutes in vain and runs on-demand"
 
 
 def test_jobs_of_a_ladder_that_never_leaves_spot_are_accepted(judging: Judging) -> None:
-    assert admitted_job(judging.client, jobset(gang(training()), namespace="spot")), "it says -1 aloud"
+    assert not judging.problems(jobset(gang(training()), namespace="spot")), "it says -1 aloud"
 
 
 def test_a_job_that_starts_on_the_last_tier_is_validated_on_it_only(judging: Judging) -> None:
     job = gang(training({POOL: "a100", "disk": "slow"}))
-    assert admitted_job(judging.client, on_gpus(job, labels=LABEL)), "it never comes by the first"
+    assert not judging.problems(on_gpus(job, labels=LABEL)), "it never comes by the first"
 
 
 def test_a_labeled_job_that_cannot_follow_is_rejected_with_the_reason(judging: Judging) -> None:
@@ -206,10 +206,11 @@ def test_limits_of_cost_are_accepted_exactly_when_the_controller_reads_them(
     if why:
         assert why in judging.refusal(job), "an amount that is misread would be spent"
     else:
-        assert admitted_job(judging.client, job), "and keeps this one"
+        assert not judging.problems(job), "and keeps this one"
 
 
-EPHEMERAL: Json = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
+CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+EPHEMERAL: Json = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}]}
 CODE: Json = {"volumes": [{"name": "code", "configMap": {"name": "train"}}]}
 
 
@@ -219,7 +220,7 @@ CODE: Json = {"volumes": [{"name": "code", "configMap": {"name": "train"}}]}
     ids=["listed by the namespace", "the stack's own", "one that comes and goes with its pod", "no claim"],
 )
 def test_volumes_that_are_not_zonal_are_accepted(judging: Judging, spec: Json) -> None:
-    assert admitted_job(judging.client, on_gpus(gang(training(spec=spec)))), "they go where the job goes"
+    assert not judging.problems(on_gpus(gang(training(spec=spec)))), "they go where the job goes"
 
 
 def test_volume_claim_templates_are_zonal_too(judging: Judging) -> None:
@@ -253,14 +254,14 @@ def test_a_job_that_ends_with_its_first_eviction_is_rejected(
             "a rule of the name that ours has keeps ours out"
         )
     else:
-        assert admitted_job(judging.client, job), "what it does not say of evictions ends nothing"
+        assert not judging.problems(job), "what it does not say of evictions ends nothing"
 
 
 def test_where_evictions_alone_are_counted_a_rule_that_counts_restarts_needs_some(judging: Judging) -> None:
     policy = ended_by(rule("RestartJobSet"), restarts=0)
     job = jobset(gang(training()), namespace="evictions", spec=policy)
     assert "its failure policy fails it" in judging.refusal(job), "the first eviction is one too many"
-    assert admitted_job(judging.client, jobset(gang(training()), namespace="evictions")), (
+    assert not judging.problems(jobset(gang(training()), namespace="evictions")), (
         "without a rule of its own evictions do not count"
     )
 
@@ -303,7 +304,7 @@ HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_jobs_without_a_verdict_are_accepted(judging: Judging, job: Json, why: str) -> None:
-    assert admitted_job(judging.client, job), why
+    assert not judging.problems(job), why
 
 
 def test_a_job_created_before_its_ladder_is_rejected_by_the_mutating_policy(judging: Judging) -> None:

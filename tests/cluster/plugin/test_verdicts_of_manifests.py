@@ -13,9 +13,9 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import wait_until_enforced
+from tests.support.clusters.job_admission import validation_objects
 from tests.support.clusters.plugin import TIERS, PluginCluster
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy
-from tests.support.expected_admission import validation_objects
 
 pytestmark = pytest.mark.cluster
 
