@@ -42,6 +42,7 @@ _COMPLETE: Final = "Complete"
 _INDEXED: Final = "Indexed"
 #: In place of the characters that KubeRay and the API server add to a name at random.
 _RANDOM: Final = "bcdfg"
+_REPLICA: Final = "ray.io/worker-group-replica-index"
 _OF_KUBERAY: Final = {"app.kubernetes.io/created-by": "kuberay-operator", "app.kubernetes.io/name": "kuberay"}
 
 
@@ -252,7 +253,7 @@ def _of_rayjob(rayjob: Json) -> Iterator[ChildTemplate]:
 
 def _of_group(rayjob: Json, cluster: str, group: WorkerGroup) -> ChildTemplate:
     template = mapping(group.spec.get("template"))
-    beside = _texts(mapping(group.spec.get("labels")))
+    beside = {**_texts(mapping(group.spec.get("labels"))), _REPLICA: "0"}
     own = {RAY_GROUP: group.name, RAY_NODE_TYPE: RAY_WORKER}
     pod = _ray_pod(rayjob, cluster, template, RAY_WORKER, group.name, beside)
     return ChildTemplate(
@@ -260,7 +261,7 @@ def _of_group(rayjob: Json, cluster: str, group: WorkerGroup) -> ChildTemplate:
         source={"worker": template, "labels": group.spec.get("labels")},
         follows=group.follows,
         pods=group.pods,
-        labels={**_texts(labels_of(template)), **beside, **own},
+        labels={**_texts(labels_of(template)), **_texts(mapping(group.spec.get("labels"))), **own},
         job=None,
         pod={**pod, "spec": _waiting_for_head(mapping(pod.get("spec")))},
     )

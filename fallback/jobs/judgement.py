@@ -85,9 +85,10 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     pods = [(each, await asked.about(each)) for each in templates]
     shapes = [_shape(each, pod) for each, pod in pods if each.follows]
     found = _walk(shapes, [each for each in templates if each.follows], tiers)
-    problems = [*asked.problems, *([] if found is None else _stranded(shapes, found, tiers))]
+    stranded = () if found is None else tuple(_stranded(shapes, found, tiers))
+    problems = (*asked.problems, *stranded)
     return Verdict(
-        judgement=Judgement(problems=tuple(problems[:_MOST_PROBLEMS]), not_judged=tuple(asked.not_judged)),
+        judgement=Judgement(problems=problems[:_MOST_PROBLEMS], not_judged=tuple(asked.not_judged)),
         is_refused=bool(asked.problems),
         walk=found,
     )

@@ -3,13 +3,22 @@
 from collections.abc import Generator, Mapping
 
 import pytest
+import yaml
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.fallback.jobs.max_cost import max_cost_events
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import AFTER_MAX_COST, CAPACITY_TYPE, FOLLOWS, MAX_COST, POOL, SPOT
+from holdfast.scheduling.labels import (
+    AFTER_MAX_COST,
+    CAPACITY_TYPE,
+    EXCLUSIVE_TOPOLOGY,
+    FOLLOWS,
+    MAX_COST,
+    POOL,
+    SPOT,
+)
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
@@ -132,6 +141,55 @@ def test_a_job_that_cannot_reach_the_end_of_its_ladder_is_rejected(
 )
 def test_pods_that_run_together_must_fit_together(judging: Judging, jobs: tuple[Json, ...], why: str) -> None:
     assert why in judging.refusal(on_gpus(*jobs)), "a gang is lost with any of its pods"
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"serviceAccountName": "absent"}, 'serviceaccount "absent" not found'),
+        ({"priorityClassName": "absent"}, "no PriorityClass with name absent was found"),
+        ({"runtimeClassName": "absent"}, 'RuntimeClass "absent" not found'),
+        ({"restartPolicy": "Always", "volumes": [{"name": "a b"}]}, "the Job of worker: "),
+    ],
+    ids=["service account", "priority class", "runtime class", "invalid"],
+)
+def test_what_the_api_server_refuses_about_pods_is_said_in_its_words(
+    judging: Judging, spec: Json, why: str
+) -> None:
+    found = judging.refusal(on_gpus(gang(training(spec=spec))))
+    assert found.startswith("The API server refuses ")
+    assert why in found
+
+
+def test_pods_that_pod_security_forbids_are_refused_before_they_exist(judging: Judging) -> None:
+    level = "pod-security.kubernetes.io/enforce"
+
+    def enforce(value: str | None) -> None:
+        judging.client.merge_patch("v1", "Namespace", "gpus", {"metadata": {"labels": {level: value}}})
+
+    enforce("baseline")
+    try:
+        found = judging.refusal(on_gpus(gang(training(spec={"hostNetwork": True}))))
+        assert 'violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)' in found
+        assert not judging.problems(on_gpus(gang(training())))
+    finally:
+        enforce(None)
+
+
+def test_child_jobs_that_need_a_node_pool_each_cannot_run_on_a_tier(judging: Judging) -> None:
+    job = jobset(
+        {**gang(training(), 1), "replicas": 2},
+        namespace="gpus",
+        annotations={EXCLUSIVE_TOPOLOGY: "cloud.google.com/gke-nodepool"},
+    )
+    assert "each of its 2 child Jobs needs a value of cloud.google.com/gke-nodepool" in judging.refusal(job)
+
+
+def test_a_jobset_without_pods_is_warned_at_creation(judging: Judging) -> None:
+    empty: Json = {**jobset(namespace="gpus"), "spec": {}}
+    for job in (empty, {key: value for key, value in empty.items() if key != "spec"}):
+        found = judging.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(job))
+        assert "the job has no pod template" in found.stderr, found.stderr
 
 
 def test_templates_that_start_on_different_tiers_are_rejected(judging: Judging) -> None:
@@ -266,6 +324,8 @@ def test_where_evictions_alone_are_counted_a_rule_that_counts_restarts_needs_som
     )
 
 
+#: What JobSet's own webhook fills in; here is none.
+DEFAULTED: Json = {"restartPolicy": "OnFailure"}
 HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
 
 
@@ -293,11 +353,14 @@ HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
             "one alternative is enough",
         ),
         (
-            on_gpus(gang(training()), replicated_job(pod_template(spec=mounting("scratch")), "driver")),
+            on_gpus(
+                gang(training()),
+                replicated_job(pod_template(spec={**mounting("scratch"), **DEFAULTED}), "driver"),
+            ),
             "a driver stays on the default pool",
         ),
         (
-            on_gpus(gang(training()), replicated_job(pod_template({POOL: "cpu"}), "driver")),
+            on_gpus(gang(training()), replicated_job(pod_template({POOL: "cpu"}, spec=DEFAULTED), "driver")),
             "nor does one that names a pool of no tier move",
         ),
     ],

@@ -72,7 +72,11 @@ def with_second_job(jobset: Json) -> Json:
     }
 
 
-@pytest.mark.parametrize("change", [lambda job: job, with_second_job], ids=["one job", "two jobs"])
+def as_it_is(jobset: Json) -> Json:
+    return jobset
+
+
+@pytest.mark.parametrize("change", [as_it_is, with_second_job], ids=["one job", "two jobs"])
 def test_jobs_and_pods_of_a_jobset_are_those_that_are_created(
     cluster: LadderCluster, change: Callable[[Json], Json]
 ) -> None:
@@ -133,8 +137,8 @@ def judged_parts(pod: Json) -> JsonValue:
     return {**containers, "labels": labels, **{key: spec.get(key) for key in kept}}
 
 
-#: They have the random name of a RayCluster.
-_NAMED = {"ray.io/cluster", "ray.io/identifier"}
+#: They have the random name of a RayCluster, or differ between the pods of a group.
+_NAMED = {"ray.io/cluster", "ray.io/identifier", "ray.io/worker-group-replica-index"}
 
 
 def test_pods_of_a_rayjob_are_those_that_are_created(cluster: LadderCluster) -> None:
@@ -145,6 +149,8 @@ def test_pods_of_a_rayjob_are_those_that_are_created(cluster: LadderCluster) -> 
     with applied(client, job) as name:
         for role, pod in asked.items():
             real = wait_until_there(lambda role=role: pod_of_ray(client, name, role))
+            ours, theirs = (obj(obj(each["metadata"])["labels"]) for each in (pod, real))
+            assert ours.keys() ^ theirs.keys() == set(), role
             assert judged_parts(pod) == judged_parts(real), role
 
 

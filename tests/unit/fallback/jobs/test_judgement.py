@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import pytest
 
@@ -187,12 +186,9 @@ async def test_a_ladder_that_ends_on_spot_is_a_problem_with_its_fix() -> None:
 
 @virtually
 async def test_a_job_without_pods_cannot_run() -> None:
-    for empty in (
-        {**jobset(), "spec": {}},
-        {**jobset(), "spec": None},
-        {"kind": "JobSet", "metadata": {"name": "a"}},
-    ):
-        found = await Server().judge(cast("Json", empty))
+    nothing: Json = {}
+    for without in ({"spec": nothing}, {"spec": None}):
+        found = await Server().judge({**jobset(), **without})
         assert "no pod template" in found.judgement.problems[0]
 
 
@@ -239,10 +235,8 @@ def test_a_rayjob_whose_head_alone_is_on_spot_or_that_cannot_be_suspended_is_nam
     made = rayjob()
     cluster = obj(obj(made["spec"])["rayClusterSpec"])
     head: Json = {"rayStartParams": {}, "template": {"spec": pod_spec({CAPACITY_TYPE: SPOT})}}
-    only_head = {
-        **made,
-        "spec": {"rayClusterSpec": {**cluster, "headGroupSpec": head, "workerGroupSpecs": []}},
-    }
+    alone: Json = {"rayClusterSpec": {**cluster, "headGroupSpec": head, "workerGroupSpecs": list[Json]()}}
+    only_head = {**made, "spec": alone}
     assert "only its head is on spot" in left_on_spot(unfollowed(only_head), ladder())
     workers: Json = {
         "groupName": "w",
