@@ -48,7 +48,7 @@ SPOT_SELECTIONS: Final[Mapping[str, str]] = {
 }
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 #: Each of them makes it uncertain that a term is about the pods of its own template.
-_NARROWING: Final = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
+_NARROWING: Final = ("namespaces", "matchLabelKeys", "mismatchLabelKeys")
 
 
 def pod_shape(

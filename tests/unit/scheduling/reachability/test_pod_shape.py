@@ -65,6 +65,25 @@ def test_pods_that_need_one_zone_together_say_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("narrowed", "one_per_node"),
+    [
+        ({}, True),
+        ({"namespaces": ["default"]}, False),
+        ({"namespaceSelector": {}}, False),
+        ({"matchLabelKeys": ["step"]}, False),
+        ({"mismatchLabelKeys": ["step"]}, False),
+    ],
+)
+def test_anti_affinity_that_may_be_about_other_pods_keeps_none_apart(
+    narrowed: Json, one_per_node: bool
+) -> None:
+    selector: Json = {"matchLabels": {"app": "train"}}
+    term: Json = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector, **narrowed}
+    affinity: Json = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    assert shape_of({"affinity": affinity}, app="train").one_per_node is one_per_node
+
+
+@pytest.mark.parametrize(
     ("spec", "is_spot"),
     [
         ({"nodeSelector": {CAPACITY_TYPE: SPOT}}, True),
