@@ -13,14 +13,14 @@ from typing import Final
 
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.client import ApiError, Client, Kind, LeadershipLost, Unreachable
-from holdfast.fallback.api.objects import labels_of
+from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of
 from holdfast.fallback.jobs.judgement import NotAnswered, Verdict, digest_of, judge, left_on_spot
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.reconciler.cached_objects import CachedPolicy
 from holdfast.fallback.state_machine.refusal import Judgement
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+from holdfast.scheduling.labels import EXCLUSIVE_TOPOLOGY, FOLLOWS, FOLLOWS_VALUE
 
 _log = logging.getLogger(__name__)
 
@@ -32,12 +32,16 @@ _MOST_RETRY_SECONDS: Final = 300.0
 
 @dataclass(kw_only=True)
 class _Entry:
-    """What is known of one job: what was judged, the result, and what the next judgement needs."""
+    """What is known of one job: what was judged, the result, and what the next judgement needs.
+
+    `version` is that of the job and the ladder when they were compared last: most reconciliations find the same one.
+    """
 
     digest: str
     job: Json
     policy: CachedPolicy
     asks: bool
+    version: tuple[object, ...] | None = None
     judgement: Judgement | None = None
     backoff: Backoff = field(default_factory=lambda: Backoff(first=2.0, most=_MOST_RETRY_SECONDS))
 
@@ -66,11 +70,15 @@ class Judgements:
         if labels_of(job).get(FOLLOWS) != FOLLOWS_VALUE:
             self.forget(key)
             return Judgement(on_spot=left_on_spot(job, policy.tiers))
-        digest = digest_of(job, policy.tiers_text)
         entry = self._entries.get(key)
+        version = _version(job, policy)
+        if entry is not None and entry.version == version is not None:
+            return entry.judgement
+        digest = digest_of(job, policy.tiers_text)
         if entry is None or entry.digest != digest:
             self._entries[key] = entry = _Entry(digest=digest, job=job, policy=policy, asks=is_new)
             self._queue(key)
+        entry.version = version
         return entry.judgement
 
     def forget(self, key: JobKey) -> None:
@@ -125,3 +133,15 @@ class Judgements:
     def _again(self, key: JobKey, entry: _Entry) -> None:
         if self._entries.get(key) is entry:
             self._queue(key)
+
+
+def _version(job: Json, policy: CachedPolicy) -> tuple[object, ...] | None:
+    """Return what changes with each change of a job's spec or its ladder; None if the job has no generation."""
+    metadata = metadata_of(job)
+    generation = metadata.get("generation")
+    exclusive = annotations_of(job).get(EXCLUSIVE_TOPOLOGY)
+    return (
+        None
+        if generation is None
+        else (metadata.get("uid"), generation, exclusive, policy.uid, policy.generation)
+    )

@@ -88,7 +88,7 @@ class Resources:
         return replace(self, efa=0 if EFA_RESOURCE in names else self.efa, devices=devices)
 
     def __str__(self) -> str:
-        """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""
+        """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated."""
         cpu = f"{_decimal(self.cpu_millis, 1000)} CPU"
         tenths = self.memory_mib * 10 // _GIB
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"

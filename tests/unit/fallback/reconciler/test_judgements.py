@@ -82,6 +82,20 @@ async def test_a_job_is_judged_again_when_it_or_its_ladder_changes() -> None:
 
 
 @virtually
+async def test_a_job_of_the_same_generation_is_not_compared_again_but_one_of_another_is() -> None:
+    fixture = Fixture()
+
+    def job(generation: int, parallelism: int = 2) -> Json:
+        made = jobset(replicated_job(parallelism=parallelism))
+        return {**made, "metadata": {**obj(made["metadata"]), "generation": generation}}
+
+    await fixture.during(1, lambda: fixture.of(job(1)))
+    assert fixture.of(job(1, parallelism=9)) == Judgement(), "the API server counts every change of a spec"
+    assert fixture.of(job(2)) == Judgement(), "a suspension changes nothing that is judged"
+    assert fixture.of(job(3, parallelism=9)) is None
+
+
+@virtually
 async def test_pods_that_were_created_before_are_not_asked_about() -> None:
     fixture = Fixture(always=Unreachable("server", "gone"))
     await fixture.during(1, lambda: fixture.of(is_new=False))
