@@ -12,15 +12,15 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from holdfast.fallback.api.client import JOB, POD, ApiError, Kind
 from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, objects, text
 from holdfast.fallback.jobs.child_templates import ChildTemplate, child_templates, pod_of_job
-from holdfast.fallback.jobs.pod_templates import pool_of
+from holdfast.fallback.jobs.pod_templates import pool_of, with_pool
 from holdfast.fallback.state_machine.refusal import Judgement
-from holdfast.scheduling.json import Json, JsonValue, mapping
+from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, mapping
 from holdfast.scheduling.labels import (
     CAPACITY_KEYS,
     EXCLUSIVE_TOPOLOGY,
@@ -33,11 +33,12 @@ from holdfast.scheduling.labels import (
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.checks import Failed
-from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.pod_shape import pod_shape, selects_spot
+from holdfast.scheduling.reachability.facts import AddedToleration, TierFacts
+from holdfast.scheduling.reachability.pod_shape import pod_shape, selects_spot, tolerations_of
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.reachability.together import check_together
 from holdfast.scheduling.reachability.walk import Outcome, Walk, check_tier, walk_together
+from holdfast.scheduling.taints import Toleration, untolerated
 
 #: Sends an object to the API server to create it in a dry run, and returns it as admitted. Raises ApiError if it is rejected.
 DryRun: TypeAlias = Callable[[Kind, Json], Awaitable[Json]]
@@ -84,7 +85,9 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     asked = _Asked(dry_run)
     pods = [(each, await asked.about(each)) for each in templates]
     shapes = [_shape(each, pod) for each, pod in pods if each.follows]
-    found = _walk(shapes, [each for each in templates if each.follows], tiers)
+    following = [each for each in templates if each.follows]
+    tiers = [await _with_tolerations(asked, following, shapes, tier) for tier in tiers]
+    found = _walk(shapes, following, tiers)
     stranded = () if found is None else tuple(_stranded(shapes, found, tiers))
     problems = (*asked.problems, *stranded)
     return Verdict(
@@ -92,6 +95,28 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
         is_refused=bool(asked.problems),
         walk=found,
     )
+
+
+async def _with_tolerations(
+    asked: _Asked, templates: Sequence[ChildTemplate], shapes: Sequence[Shape], tier: TierFacts
+) -> TierFacts:
+    """Return a tier with the tolerations that admission adds to the job's pods there; without taints if that is not known."""
+    given: list[Toleration] = []
+    taints = [each for pool in tier.node_pools if pool.taints is not UNKNOWN for each in pool.taints]
+    if any(untolerated(taints, shape.tolerations) for shape in shapes):
+        for template in templates:
+            pod = await asked.on_tier(template, str(tier.pool))
+            if pod is None:
+                return replace(
+                    tier,
+                    node_pools=tuple(
+                        replace(each, taints=(), added_tolerations=()) for each in tier.node_pools
+                    ),
+                )
+            given += tolerations_of(mapping(pod.get("spec")))
+    added = tuple(AddedToleration(toleration=each) for each in given)
+    pools = tuple(replace(each, added_tolerations=added) for each in tier.node_pools)
+    return replace(tier, node_pools=pools)
 
 
 def job_shapes(job: Json) -> list[Shape]:
@@ -137,6 +162,20 @@ class _Asked:
             return template.pod
         self._pods[key] = found = await self._admitted(template, self._dry_run)
         return found
+
+    async def on_tier(self, template: ChildTemplate, pool: str) -> Json | None:
+        """Return a pod of the template as the API server admits it on another tier; None if that is not known."""
+        if self._dry_run is None:
+            return None
+        key = f"{pool} {_text_of(template.source)}"
+        if key not in self._pods and len(self._pods) < 2 * MOST_TEMPLATES:
+            spec = with_pool(mapping(template.pod.get("spec")), pool, reserved_for_uid=None)
+            try:
+                self._pods[key] = await self._dry_run(POD, {**template.pod, "spec": spec})
+            except ApiError as error:
+                if _is_temporary(error):
+                    raise NotAnswered(error.message) from error
+        return self._pods.get(key)
 
     async def _admitted(self, template: ChildTemplate, dry_run: DryRun) -> Json:
         pod = template.pod

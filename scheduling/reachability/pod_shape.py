@@ -81,7 +81,7 @@ def pod_shape(
             if key not in MOVED_LABELS
         },
         affinity=_terms(affinity),
-        tolerations=tuple(_toleration(mapping(each)) for each in sequence(spec.get("tolerations"))),
+        tolerations=tolerations_of(spec),
         same_placement=Placement.ZONE if ZONE in together else None,
         one_per_node=has_own_node or HOSTNAME in apart or _takes_host_ports(spec),
         after=after,
@@ -105,6 +105,11 @@ def selects_spot(spec: Json) -> bool:
         selector.get(key) == value or any(each.key == key and value in each.values for each in requirements)
         for key, value in SPOT_SELECTIONS.items()
     )
+
+
+def tolerations_of(spec: Json) -> tuple[Toleration, ...]:
+    """Return the tolerations of a pod."""
+    return tuple(_toleration(mapping(each)) for each in sequence(spec.get("tolerations")))
 
 
 def resources_of(amounts: Mapping[str, Fraction]) -> Resources:

@@ -1,7 +1,7 @@
 """The judgement of a job: what the API server says of its Jobs and pods, and its walk down the ladder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -182,6 +182,30 @@ async def test_a_ladder_that_ends_on_spot_is_a_problem_with_its_fix() -> None:
     (problem,) = found.judgement.problems
     assert "Append a tier with an on-demand pool" in problem
     assert not found.is_refused
+
+
+TAINT: Json = {"key": "team", "value": "nlp", "effect": "NoSchedule"}
+
+
+def tainted(*tiers: TierFacts) -> tuple[TierFacts, ...]:
+    """The tiers, the last of which has a taint that the FallbackPolicy lists."""
+    facts: Json = {"capacity": "on-demand", "labels": {"team": "vision"}, "taints": [TAINT]}
+    (last,) = read_tiers({"spec": {"tiers": [{"pool": "on-demand", "facts": facts}]}})
+    return (*tiers[:-1], replace(tiers[-1], node_pools=last.node_pools))
+
+
+@virtually
+async def test_a_taint_of_a_lower_tier_is_refused_unless_admission_adds_the_toleration_there() -> None:
+    server = Server()
+    found = await server.judge(job(), tainted(*ladder()))
+    (problem,) = found.judgement.problems
+    assert "tier 2 → pool on-demand: taint team=nlp:NoSchedule is not tolerated" in problem
+    asked = [obj(obj(made["spec"])["nodeSelector"])[POOL] for kind, made in server.asked if kind == "Pod"]
+    assert asked == ["spot-a", "on-demand"], "one pod more, on the tier with the taint"
+    tolerating = Server(adds={"tolerations": [{**TAINT, "operator": "Equal"}]})
+    assert (await tolerating.judge(job(), tainted(*ladder()))).judgement.problems == ()
+    assert len(tolerating.asked) == 2, "the first pod tolerates it already"
+    assert (await judge(job(), tainted(*ladder()), None)).judgement.problems == ()
 
 
 @virtually
