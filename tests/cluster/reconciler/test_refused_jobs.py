@@ -5,21 +5,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.scheduling.json import Json
-from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, replica, wait_until
-from tests.support.json_objects import obj, objects
+from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, replica, wait_until, with_pods
+from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
-
-
-def with_pods(job: Json, **fields: str) -> Json:
-    """A JobSet whose pods have these fields."""
-    spec = obj(job["spec"])
-    (first,) = objects(spec["replicatedJobs"])
-    template = obj(first["template"])
-    child = obj(template["spec"])
-    pods = obj(child["template"])
-    changed: Json = {**child, "template": {**pods, "spec": {**obj(pods["spec"]), **fields}}}
-    return {**job, "spec": {**spec, "replicatedJobs": [{**first, "template": {**template, "spec": changed}}]}}
 
 
 def test_a_job_that_cannot_be_created_is_suspended_and_runs_once_it_can(
