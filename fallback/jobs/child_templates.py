@@ -7,8 +7,10 @@ and the Job controller write them, without an owner. A cluster test compares the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from holdfast.fallback.api.client import JOB, POD
@@ -66,10 +68,14 @@ class ChildTemplate:
     apart_by: tuple[str, int] | None = None
 
 
+#: Of a job with more pod templates, only so many are looked at: a user may write thousands.
+MOST_LOOKED_AT: Final = 128
+
+
 def child_templates(job: Json) -> tuple[ChildTemplate, ...]:
-    """Return the templates of a JobSet or RayJob, as far as it has any; of one that runs no pods, nothing is returned."""
+    """Return the first templates of a JobSet or RayJob, as far as it has any; of one that runs no pods, nothing is returned."""
     found = _of_rayjob(job) if text(job.get("kind")) == "RayJob" else _of_jobset(job)
-    return tuple(each for each in found if each.pods)
+    return tuple(each for each in islice(found, MOST_LOOKED_AT) if each.pods)
 
 
 def pod_of_job(job: Json) -> Json:
@@ -120,11 +126,24 @@ def _with_variable(container: Json, variable: Json) -> Json:
 def _of_jobset(jobset: Json) -> Iterator[ChildTemplate]:
     ended: dict[str, frozenset[str]] = {}
     every = replicated_jobs(jobset)
+    total = sum(each.replicas for each in every)
+    in_groups = Counter[str]()
+    for each in every:
+        in_groups[_group(each)] += each.replicas
+    before, before_in_group = 0, Counter[str]()
     for each in every:
         waits = {text(one.get("name")): one.get("status") for one in objects(each.spec.get("dependsOn"))}
         direct = frozenset(name for name, status in waits.items() if status == _COMPLETE)
         ended[each.name] = direct.union(*(ended.get(name, frozenset[str]()) for name in waits))
-        job = _child_job(jobset, each, every)
+        numbers = {
+            "global-replicas": str(total),
+            "job-global-index": str(before),
+            "group-replicas": str(in_groups[_group(each)]),
+            "job-group-index": str(before_in_group[_group(each)]),
+        }
+        job = _child_job(jobset, each, numbers)
+        before += each.replicas
+        before_in_group[_group(each)] += each.replicas
         yield ChildTemplate(
             name=each.name,
             source=mapping(each.spec.get("template")),
@@ -147,34 +166,32 @@ def _apart_by(each: ReplicatedJob, annotations: Json) -> tuple[str, int] | None:
     return (key, each.replicas) if key and _BY_NODE_SELECTOR not in annotations else None
 
 
-def _child_job(jobset: Json, each: ReplicatedJob, every: Sequence[ReplicatedJob]) -> Json:
-    """Return the first child Job of a replicated job."""
+def _group(each: ReplicatedJob) -> str:
+    return text(each.spec.get("groupName"))
+
+
+def _child_job(jobset: Json, each: ReplicatedJob, numbers: Mapping[str, str]) -> Json:
+    """Return the first child Job of a replicated job; `numbers` are its place among the others."""
     owner, namespace = name_of(jobset), text(metadata_of(jobset).get("namespace"))
     name = f"{owner}-{each.name}-0"
     spec, template = mapping(jobset.get("spec")), mapping(each.spec.get("template"))
-    group = text(each.spec.get("groupName"))
-    before = _replicas_before(each, every)
-    in_group = [one for one in every if text(one.spec.get("groupName")) == group]
     marks: dict[str, JsonValue] = {
         JOBSET_NAME: owner,
         f"{_JOBSET}/jobset-uid": text(metadata_of(jobset).get("uid")),
         REPLICATED_JOB: each.name,
         RESTART_ATTEMPT: str(count(mapping(jobset.get("status")).get("restarts"))),
         f"{_JOBSET}/replicatedjob-replicas": str(each.replicas),
-        f"{_JOBSET}/global-replicas": str(sum(one.replicas for one in every)),
         f"{_JOBSET}/job-index": "0",
         f"{_JOBSET}/job-key": hashlib.sha1(f"{namespace}/{name}".encode(), usedforsecurity=False).hexdigest(),
-        f"{_JOBSET}/job-global-index": str(before),
-        f"{_JOBSET}/group-name": group,
-        f"{_JOBSET}/group-replicas": str(sum(one.replicas for one in in_group)),
-        f"{_JOBSET}/job-group-index": str(_replicas_before(each, in_group)),
+        f"{_JOBSET}/group-name": _group(each),
+        **{f"{_JOBSET}/{name}": number for name, number in numbers.items()},
     }
     network = mapping(spec.get("network"))
     subdomain = text(network.get("subdomain")) or owner
     if (coordinator := mapping(spec.get("coordinator"))) and "coordinator" in spec:
-        numbers = f"{count(coordinator.get('jobIndex'))}-{count(coordinator.get('podIndex'))}"
+        place = f"{count(coordinator.get('jobIndex'))}-{count(coordinator.get('podIndex'))}"
         marks[f"{_JOBSET}/coordinator"] = (
-            f"{owner}-{text(coordinator.get('replicatedJob'))}-{numbers}.{subdomain}"
+            f"{owner}-{text(coordinator.get('replicatedJob'))}-{place}.{subdomain}"
         )
     own = {**annotations_of(jobset), **annotations_of(template)}
     placement = {key: own[key] for key in (EXCLUSIVE_TOPOLOGY, _BY_NODE_SELECTOR) if key in own}
@@ -206,11 +223,6 @@ def _child_job(jobset: Json, each: ReplicatedJob, every: Sequence[ReplicatedJob]
             },
         },
     }
-
-
-def _replicas_before(each: ReplicatedJob, every: Sequence[ReplicatedJob]) -> int:
-    names = [one.name for one in every]
-    return sum(one.replicas for one in every[: names.index(each.name)])
 
 
 def _claims(jobset: Json, pod_spec: Json) -> list[JsonValue]:

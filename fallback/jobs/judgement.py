@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from holdfast.fallback.api.client import JOB, POD, ApiError, Kind
 from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, objects, text
-from holdfast.fallback.jobs.child_templates import ChildTemplate, child_templates, pod_of_job
+from holdfast.fallback.jobs.child_templates import MOST_LOOKED_AT, ChildTemplate, child_templates, pod_of_job
 from holdfast.fallback.jobs.pod_templates import pool_of, with_pool
 from holdfast.fallback.state_machine.refusal import Judgement
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, mapping
@@ -88,6 +88,8 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     following = [each for each in templates if each.follows]
     tiers = [await _with_tolerations(asked, following, shapes, tier) for tier in tiers]
     found = _walk(shapes, following, tiers)
+    if len(templates) == MOST_LOOKED_AT:
+        asked.not_judged.append(f"the templates after the first {MOST_LOOKED_AT}.")
     stranded = () if found is None else tuple(_stranded(shapes, found, tiers))
     problems = (*asked.problems, *stranded)
     return Verdict(
@@ -147,6 +149,7 @@ class _Asked:
     def __init__(self, dry_run: DryRun | None) -> None:
         self._dry_run = dry_run
         self._pods: dict[str, Json] = {}
+        self._is_full = False
         self.problems: list[str] = []
         self.not_judged: list[str] = []
 
@@ -158,7 +161,11 @@ class _Asked:
         if key in self._pods:
             return self._pods[key]
         if len(self._pods) >= MOST_TEMPLATES:
-            self.not_judged.append(f"the template {template.name}: the job has more than {MOST_TEMPLATES}.")
+            if not self._is_full:
+                self.not_judged.append(
+                    f"the template {template.name} and others: more than {MOST_TEMPLATES}."
+                )
+            self._is_full = True
             return template.pod
         self._pods[key] = found = await self._admitted(template, self._dry_run)
         return found

@@ -1,9 +1,11 @@
 """The judgement of a job: what the API server says of its Jobs and pods, and its walk down the ladder."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given, settings
 
 from holdfast.fallback.api.client import ApiError, Kind, Unreachable
 from holdfast.fallback.jobs.judgement import (
@@ -14,6 +16,7 @@ from holdfast.fallback.jobs.judgement import (
     judge,
     left_on_spot,
 )
+from holdfast.fallback.state_machine.refusal import LONGEST_REFUSAL
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GKE_SPOT, POOL, RESERVED_FOR, SPOT
 from holdfast.scheduling.reachability.facts import TierFacts
@@ -22,6 +25,7 @@ from holdfast.scheduling.reachability.walk import Outcome
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
 from tests.support.coroutines import virtually
 from tests.support.json_objects import obj
+from tests.support.strategies.extreme_objects import damaged
 
 
 def ladder(*, last: str = "on-demand", cpu: str = "8", labels: Json | None = None) -> tuple[TierFacts, ...]:
@@ -45,6 +49,24 @@ def ladder(*, last: str = "on-demand", cpu: str = "8", labels: Json | None = Non
             }
         }
     )
+
+
+WRITTEN: list[Json] = [
+    {
+        "pool": "spot-a",
+        "maxFailures": 3,
+        "procurementTimeout": "15m",
+        "facts": {
+            "capacity": "spot",
+            "labels": {"a": "b"},
+            "labelValues": {"c": ["d"]},
+            "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}],
+            "machines": [{"name": "m", "cpu": "8", "memory": "32Gi", "devices": {"x.y/z": 1}}],
+            "maxNodes": 4,
+        },
+    },
+    {"pool": "on-demand"},
+]
 
 
 @dataclass
@@ -105,8 +127,14 @@ async def test_templates_that_are_equal_are_asked_about_once_and_others_up_to_a_
     ]
     found = await different.judge(jobset(*many))
     assert len(different.asked) == 2 * MOST_TEMPLATES
-    assert len(found.judgement.not_judged) == 2
-    assert f"the template w{MOST_TEMPLATES}" in found.judgement.not_judged[0]
+    (named,) = found.judgement.not_judged
+    assert f"the template w{MOST_TEMPLATES} and others" in named
+
+
+@virtually
+async def test_of_thousands_of_templates_the_first_are_judged() -> None:
+    found = await Server().judge(jobset(*(replicated_job(f"w{at}") for at in range(3000))))
+    assert "the templates after the first 128." in found.judgement.not_judged
 
 
 @pytest.mark.parametrize(
@@ -277,3 +305,13 @@ def test_a_rayjob_whose_head_alone_is_on_spot_or_that_cannot_be_suspended_is_nam
     }
     said = left_on_spot(unfollowed(ruled), ladder())
     assert "Remove `deletionStrategy.deletionRules`." in said
+
+
+@settings(max_examples=200, deadline=None)
+@given(made=damaged(jobset()) | damaged(rayjob()), policy=damaged({"spec": {"tiers": WRITTEN}}))
+def test_jobs_and_ladders_of_any_shape_are_judged_without_an_error(made: Json, policy: Json) -> None:
+    tiers = read_tiers(policy)
+    assert digest_of(made, "tiers")
+    assert isinstance(left_on_spot(made, tiers), str)
+    found = asyncio.run(Server().judge(made, tiers))
+    assert len(found.judgement.refusal) <= LONGEST_REFUSAL
