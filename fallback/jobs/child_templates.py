@@ -68,14 +68,14 @@ class ChildTemplate:
     apart_by: tuple[str, int] | None = None
 
 
-#: Of a job with more pod templates, only so many are looked at: a user may write thousands.
-MOST_LOOKED_AT: Final = 128
+#: Of a job with more pod templates, only so many are judged: a user may write thousands.
+MOST_JUDGED: Final = 128
 
 
 def child_templates(job: Json) -> tuple[ChildTemplate, ...]:
     """Return the first templates of a JobSet or RayJob, as far as it has any; of one that runs no pods, nothing is returned."""
     found = _of_rayjob(job) if text(job.get("kind")) == "RayJob" else _of_jobset(job)
-    return tuple(each for each in islice(found, MOST_LOOKED_AT) if each.pods)
+    return tuple(each for each in islice(found, MOST_JUDGED) if each.pods)
 
 
 def pod_of_job(job: Json) -> Json:

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from holdfast.fallback.api.client import JOB, POD, ApiError, Kind
 from holdfast.fallback.api.objects import annotations_of, labels_of, metadata_of, objects, text
-from holdfast.fallback.jobs.child_templates import MOST_LOOKED_AT, ChildTemplate, child_templates, pod_of_job
+from holdfast.fallback.jobs.child_templates import MOST_JUDGED, ChildTemplate, child_templates, pod_of_job
 from holdfast.fallback.jobs.pod_templates import pool_of, with_pool
 from holdfast.fallback.state_machine.refusal import Judgement
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, mapping
@@ -88,8 +88,8 @@ async def judge(job: Json, tiers: Sequence[TierFacts], dry_run: DryRun | None) -
     following = [each for each in templates if each.follows]
     tiers = [await _with_tolerations(asked, following, shapes, tier) for tier in tiers]
     found = _walk(shapes, following, tiers)
-    if len(templates) == MOST_LOOKED_AT:
-        asked.not_judged.append(f"the templates after the first {MOST_LOOKED_AT}.")
+    if len(templates) == MOST_JUDGED:
+        asked.not_judged.append(f"the templates after the first {MOST_JUDGED}.")
     stranded = () if found is None else tuple(_stranded(shapes, found, tiers))
     problems = (*asked.problems, *stranded)
     return Verdict(
