@@ -175,10 +175,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "replay a ladder on recorded availability, with the controller's own decisions",
             "holdfast.analysis.replay.command",
         ),
-        "policies": _of_module(
-            "print the policies that check jobs in the API server, for a program of your own",
-            "holdfast.infra.admission_policies.command",
-        ),
         "determined": _of_module(
             "convert the resource pools of Determined's master configuration to a stack's pools",
             "holdfast.infra.determined.command",

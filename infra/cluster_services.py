@@ -149,7 +149,7 @@ class ClusterServices:
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
         validation = JobValidation(
             "job-validation",
-            JobValidationArgs(rules=tuple(plan.pod_rules), capacity=capacity, claims=tuple(plan.claims)),
+            JobValidationArgs(capacity=capacity, claims=tuple(plan.claims)),
             opts=self.after(definition, jobs),
         )
         images = controller_images(

@@ -29,7 +29,7 @@ _POLL_SECONDS: Final = 0.5
 _ATTEMPTS: Final = 10
 _ASK_STOP: Final[Json] = {"metadata": {"annotations": {STOP: "true"}}}
 _RESUME: Final[Json] = {"metadata": {"annotations": {STOP: None}}, "spec": {"suspend": False}}
-_AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP})
+_AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP, Phase.REFUSED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
         )
     if has_finished(job):
         raise ConfigError([_ended(job, "Only a job that has not ended can be moved.")])
-    if state is None or (state.suspended_by_us and state.phase is not Phase.GIVEN_UP):
+    if state is None or (state.suspended_by_us and state.phase not in _AT_REST):
         where = (
             "which the fallback controller has not recorded"
             if state is None

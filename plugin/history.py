@@ -145,6 +145,9 @@ def _phase(state: JobState, ladder: Policy | None, events: Sequence[Json], now: 
         yield "It is suspended, and the controller does not resume it. `kubectl holdfast resume` does."
     if state.phase is Phase.GIVEN_UP:
         yield "It was given up: fix the cause, then run `kubectl holdfast resume`."
+    if state.phase is Phase.REFUSED:
+        yield f"It is suspended, because it could not run to its end: {state.refusal}"
+        yield "It is resumed when that is fixed; `kubectl holdfast resume` lets it run as it is."
 
 
 def _restart_cause(state: JobState, events: Sequence[Json]) -> str:

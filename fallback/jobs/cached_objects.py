@@ -30,6 +30,8 @@ from holdfast.scheduling.labels import (
     RESTART_ATTEMPT,
     ZONE,
 )
+from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.stored_facts import read_tiers
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
 """The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
@@ -188,12 +190,17 @@ def trim_workload(workload: Json) -> Json:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedPolicy:
-    """A FallbackPolicy: its uid and generation, its parsed spec, and its status."""
+    """A FallbackPolicy: its uid and generation, its parsed spec, and its status.
+
+    `tiers` are what it says of its tiers' pools, for the judgement of jobs, and `tiers_text` what identifies that.
+    """
 
     uid: str
     generation: int
     policy: Policy | NoPolicy
     status: Json
+    tiers: tuple[TierFacts, ...] = ()
+    tiers_text: str = ""
 
 
 def cached_policy(policy: Json) -> CachedPolicy:
@@ -205,6 +212,8 @@ def cached_policy(policy: Json) -> CachedPolicy:
         generation=generation if isinstance(generation, int) else 0,
         policy=parse_policy(policy),
         status=mapping(policy.get("status")),
+        tiers=read_tiers(policy),
+        tiers_text=json.dumps(mapping(policy.get("spec")).get("tiers"), sort_keys=True),
     )
 
 

@@ -7,6 +7,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from holdfast.fallback.jobs.state import LONGEST_REFUSAL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -167,6 +169,25 @@ class CopyStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Whether a job's pods can be created and reach on-demand capacity: each problem is a sentence with its fix.
+
+    `not_judged` names what could not be asked. `on_spot` says of a job that does not follow its ladder why nothing moves it from
+    spot; empty for others.
+    """
+
+    problems: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+    on_spot: str = ""
+
+    @property
+    def refusal(self) -> str:
+        """The problems as one text, empty without any."""
+        said = " ".join(self.problems)
+        return said if len(said) <= LONGEST_REFUSAL else f"{said[: LONGEST_REFUSAL - 1]}…"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observation:
     """A job and its surroundings. The defaults describe a job without problems.
 
@@ -207,6 +228,8 @@ class Observation:
         `node_time`: the time of the job's nodes since its ledger was last written, added up over the nodes, also of those that
         are reserved for it or whose pods terminate. `nodes`: how many of each kind it has now; of a node with other jobs, a
         part. `work_done`: the work that its program reports as done since the job's creation; None if it reports nothing.
+    Judgement
+        `judgement`: whether its pods can be created and reach on-demand capacity; None if that is not judged yet.
     Other clusters
         `may_run_here`: no copy of the job can run elsewhere. `copy`: its copy; None if nothing is known of one.
     """
@@ -263,6 +286,8 @@ class Observation:
     node_time: Mapping[NodeKind, timedelta] = field(default_factory=dict[NodeKind, timedelta])
     nodes: Mapping[NodeKind, float] = field(default_factory=dict[NodeKind, float])
     work_done: timedelta | None = None
+
+    judgement: Judgement | None = None
 
     may_run_here: bool = True
     copy: CopyStatus | None = None

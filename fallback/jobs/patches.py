@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar, cast
 
 from holdfast.fallback.jobs.state import (
+    LONGEST_REFUSAL,
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -63,7 +64,7 @@ def write_marker(state: JobState) -> str:
     The state's format may change with each version of the controller; this format never does. A version that cannot read
     the state, such as an older one after a rollback, still resumes what another version has suspended.
     """
-    is_to_resume = state.suspended_by_us and state.phase is not Phase.GIVEN_UP
+    is_to_resume = state.suspended_by_us and state.phase not in {Phase.GIVEN_UP, Phase.REFUSED}
     # The template of a job that is in another cluster, or on its way there, selects the pool that it comes back to.
     return f"{_MARKER} {state.uid} {state.template_pool}" if is_to_resume else ""
 
@@ -223,6 +224,13 @@ def _read_text(value: JsonValue) -> str:
     return value
 
 
+def _read_refusal(value: JsonValue) -> str:
+    """Return the text of a refusal."""
+    if not isinstance(value, str) or len(value) > LONGEST_REFUSAL:
+        raise ValueError(f"it is not a text of at most {LONGEST_REFUSAL} characters")
+    return value
+
+
 def _read_list(value: JsonValue, *, most: int | None = None) -> list[JsonValue]:
     """Return a list, of at most so many values."""
     if not isinstance(value, list):
@@ -336,6 +344,7 @@ _STATE: Final[Mapping[str, _Reader]] = {
     "short_failbacks": _read_count,
     "entered_by_failback": _read_flag,
     "recreations": _read_count,
+    "refusal": _read_refusal,
     "pace": _absent_or(lambda value: _record(Pace, _PACE, value)),
     "ledger": _read_ledger,
 }

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from holdfast.fallback.policy.policy import cluster_of, home_pool
 from holdfast.scheduling.labels import CapacityType
+
+#: The longest text of a refusal: an Event's message has at most 1,024 characters.
+LONGEST_REFUSAL: Final = 800
 
 
 class Phase(StrEnum):
     """The phase of a job.
 
-    The controller has suspended it in SUSPENDING, PAUSED, AWAY and GIVEN_UP, and in no other phase.
+    The controller has suspended it in SUSPENDING, PAUSED, AWAY, GIVEN_UP and REFUSED, and in no other phase.
     """
 
     WAITING = "Waiting"  #: for nodes: not every expected pod has one, and the tier's timeout runs
@@ -23,6 +27,7 @@ class Phase(StrEnum):
     AWAY = "Away"  #: on a tier in another cluster, where a copy of it runs or waits for nodes
     STOPPED = "Stopped"  #: suspended by another client, which must resume it
     GIVEN_UP = "GivenUp"  #: suspended permanently because the policy's limit for the last tier is spent
+    REFUSED = "Refused"  #: suspended until it is judged again, because it could not run to its end
     FINISHED = "Finished"  #: completed or failed
 
 
@@ -166,7 +171,8 @@ class JobState:
     `resume_at`: when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many
     times another client resumed the job during the current move. `failback`: the failback under way. `last_failback_at`: when the last one
     ended without a move. `short_failbacks`: how many failbacks in a row did not last; each doubles the wait for the next.
-    `entered_by_failback`: this visit began with a failback. `recreations`: how many times the job was recreated. `pace`: of
+    `entered_by_failback`: this visit began with a failback. `recreations`: how many times the job was recreated. `refusal`: why
+    it is refused. `pace`: of
     a job with a deadline. `ledger`: what the job has used. It grows with the clock, so it is written with other changes, and
     states that differ only in it are equal.
     """
@@ -205,6 +211,7 @@ class JobState:
     short_failbacks: int = 0
     entered_by_failback: bool = False
     recreations: int = 0
+    refusal: str = ""
     pace: Pace | None = None
     ledger: Ledger | None = field(default=None, compare=False)
 
@@ -226,7 +233,7 @@ class JobState:
     @property
     def suspended_by_us(self) -> bool:
         """Whether the controller made the job's suspension and must end it."""
-        return self.phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.AWAY, Phase.GIVEN_UP}
+        return self.phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.AWAY, Phase.GIVEN_UP, Phase.REFUSED}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -231,6 +231,11 @@ class Client:
         path = kind.collection(namespace)
         return await self._send("POST", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
 
+    async def dry_run(self, kind: Kind, namespace: str | None, obj: Json) -> Json:
+        """Return an object as it would be created, without creating it. Raises ApiError as a creation does."""
+        query = {**_MANAGED, "dryRun": "All"}
+        return await self._send("POST", kind.collection(namespace), query=query, body=obj)
+
     async def create_if_absent(self, kind: Kind, namespace: str | None, obj: Json) -> None:
         """Create an object, unless one with its name exists."""
         try:

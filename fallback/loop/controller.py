@@ -25,6 +25,7 @@ from holdfast.fallback.kube.leader_election import Fence, LeaderElectionConfig, 
 from holdfast.fallback.kube.work_queue import WorkQueue, utc_now
 from holdfast.fallback.loop.action_executor import ActionExecutor, ReservationManager
 from holdfast.fallback.loop.informers import Informers, enqueue_on_change
+from holdfast.fallback.loop.judgements import Judgements
 from holdfast.fallback.loop.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.loop.observer import ApiAbsences, GangContention, Observer, PodHistories
 from holdfast.fallback.loop.policy_status import (
@@ -88,6 +89,7 @@ class Controller:
         self._away = AwayJobs(
             client, elsewhere, caches, now=now, changed=self._queue.add, report=reporter.record_one
         )
+        self._judgements = Judgements(client, self._queue.add)
         observer = Observer(
             caches,
             histories,
@@ -98,6 +100,7 @@ class Controller:
             absences=self._absences,
             prices=self._prices,
             away=self._away,
+            judgements=self._judgements,
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._job_index = JobIndex(self._namespace_changed)
@@ -165,6 +168,7 @@ class Controller:
                     self._keep_running("releasing orphaned reservations", self._orphan_task.run)
                 )
                 group.create_task(self._keep_running("transferring jobs", self._away.run))
+                group.create_task(self._keep_running("judging jobs", self._judgements.run))
         finally:
             self._metrics.leader.set(0)
 

@@ -20,6 +20,7 @@ from holdfast.fallback.jobs.node_usage import NodeSharing, NodeUsage, used_nodes
 from holdfast.fallback.jobs.observation import (
     ContendingGang,
     CopyStatus,
+    Judgement,
     NodeKind,
     Observation,
     PoolStatus,
@@ -33,10 +34,12 @@ from holdfast.fallback.jobs.reservations import reservation_of
 from holdfast.fallback.jobs.state import JobState, UnreadableState
 from holdfast.fallback.kube.cache import Change
 from holdfast.fallback.kube.client import RAYJOB
+from holdfast.fallback.loop.judgements import Judgements
 from holdfast.fallback.loop.pools import MissingPools, OfferedPrices, UsedNodes, pool_statuses
 from holdfast.fallback.other_clusters.copies import may_run_here
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.failback import ReservationQueue
+from holdfast.fallback.state_machine.refusal import is_new
 from holdfast.scheduling.frozen import replace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
@@ -278,8 +281,10 @@ class Observer:
         absences: ApiAbsences | None = None,
         prices: OfferedPrices | None = None,
         away: KnownCopies | None = None,
+        judgements: Judgements | None = None,
     ) -> None:
         self._away = away
+        self._judgements = judgements
         self._prices = prices or OfferedPrices(None, now=now, node_pools=lambda: ())
         self._absences = absences or ApiAbsences(now)
         self.clocks = ClockJumps[JobKey]()
@@ -324,9 +329,23 @@ class Observer:
         }
         node_time, nodes = self._usage_of(key, snapshot, seen, state, policy)
         seen = replace(
-            seen, unseen=self._absences.within(since), pools=pools, node_time=node_time, nodes=nodes
+            seen,
+            unseen=self._absences.within(since),
+            pools=pools,
+            node_time=node_time,
+            nodes=nodes,
+            judgement=self._judged(key, snapshot.job, state, seen),
         )
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
+
+    def _judged(
+        self, key: JobKey, job: Json, state: JobState | UnreadableState | None, seen: Observation
+    ) -> Judgement | None:
+        if self._judgements is None or seen.outcome is not None or seen.is_managed_by_kueue:
+            return None
+        known = state if isinstance(state, JobState) and state.uid in {"", seen.uid} else None
+        policy = self._caches.policies.get(key.namespace, LADDER)
+        return self._judgements.of(key, job, policy, is_new=is_new(known))
 
     def _usage_of(
         self,
@@ -375,6 +394,8 @@ class Observer:
         self._reservations.forget(key)
         self._usage.forget(key)
         self.clocks.forget(key)
+        if self._judgements is not None:
+            self._judgements.forget(key)
 
     def _snapshot(self, key: JobKey, job: Json, uid: str) -> Snapshot:
         caches = self._caches

@@ -193,12 +193,14 @@ def copy_status(
         evictions=state.evictions if state else 0,
         application_failures=state.application_failures if state else 0,
         unexplained=state.unexplained if state else 0,
-        is_given_up=_may_continue(kind, found, seen) or (state is not None and state.phase is Phase.GIVEN_UP),
+        is_given_up=_may_continue(kind, found, seen)
+        or (state is not None and state.phase in {Phase.GIVEN_UP, Phase.REFUSED}),
         uid=seen.uid,
         cluster=cluster,
         ledger=state.ledger if state else None,
         capacity=use_of(state.ledger, state.pool).capacity if state else None,
-        is_closed=state is None or state.phase in {Phase.STOPPED, Phase.GIVEN_UP, Phase.FINISHED},
+        is_closed=state is None
+        or state.phase in {Phase.STOPPED, Phase.GIVEN_UP, Phase.REFUSED, Phase.FINISHED},
         pace=state.pace if state else None,
         progress=progress_of(found, pods),
     )

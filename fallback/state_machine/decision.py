@@ -32,6 +32,7 @@ from holdfast.fallback.state_machine.ledger import LEDGER_INTERVAL, ledger_due_a
 from holdfast.fallback.state_machine.outages import unreachable_deadline
 from holdfast.fallback.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from holdfast.fallback.state_machine.phases import step_finished, step_running, step_suspended
+from holdfast.fallback.state_machine.refusal import judgement_events, step_refused
 from holdfast.fallback.state_machine.spending_limits import limited_policy, spending_deadlines
 from holdfast.fallback.state_machine.stops import step_stop, step_suspended_externally
 from holdfast.fallback.state_machine.tier_visit import (
@@ -266,11 +267,9 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Job
         return JobStep(state=None, events=(not_on_ladder_event(observation, policy),))
     first = with_ledger(first_tier_visit(observation, observation.pool, rank), observation, policy)
     first = track_pace(first, observation, policy)
-    return (
-        step_suspended_externally(first, observation)
-        if observation.suspended
-        else step_running(first, observation, policy)
-    )
+    if observation.suspended:
+        return step_suspended_externally(first, observation)
+    return step_refused(first, observation) or step_running(first, observation, policy)
 
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
@@ -295,7 +294,7 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         state = with_expected_restart(resumed, state, observation)
     if observation.pool != state.pool:
         return _put_elsewhere(state, untracked, observation, policy)
-    return step_running(state, observation, policy)
+    return step_refused(state, observation) or step_running(state, observation, policy)
 
 
 def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> JobStep:
@@ -352,6 +351,10 @@ def _complete(
     return Decision(
         state=step.state,
         actions=actions,
-        events=(*step.events, *(observation.notices if step.state is not None else ())),
+        events=(
+            *step.events,
+            *(observation.notices if step.state is not None else ()),
+            *judgement_events(step.state, observation),
+        ),
         requeue_at=None if step.state is None else next_requeue(step.state, observation, policy),
     )

@@ -35,6 +35,7 @@ from holdfast.fallback.state_machine.failover import (
 from holdfast.fallback.state_machine.ledger import on_demand_price, spending_text
 from holdfast.fallback.state_machine.outages import count_eviction, count_losses, counted_failures
 from holdfast.fallback.state_machine.pacing import late_event, paced_policy
+from holdfast.fallback.state_machine.refusal import accepted
 from holdfast.fallback.state_machine.spending_limits import (
     PRICE_INTERVAL,
     is_closed_below,
@@ -166,7 +167,7 @@ MAX_RESUSPENSIONS: Final = 3
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     """Take a suspended job one step further. A move is completed even if the ladder is gone."""
     step = _step_suspended(state, observation, policy)
-    is_moving = observation.follows and state.phase is not Phase.GIVEN_UP
+    is_moving = observation.follows and state.phase not in {Phase.GIVEN_UP, Phase.REFUSED}
     if not isinstance(policy, Policy) or not is_moving or observation.is_managed_by_kueue:
         return step
     seen = seen_there(state, observation)
@@ -186,6 +187,11 @@ def _step_suspended(state: JobState, observation: Observation, policy: Policy | 
         return JobStep(state=state)
     if not observation.follows:
         return step_taken_over(state, observation)
+    if state.phase is Phase.REFUSED:
+        found = accepted(state, observation)
+        if found is None or found.phase is Phase.REFUSED:
+            return JobStep(state=found or state)
+        state = found
     if state.phase is Phase.AWAY:
         return step_away(state, observation, policy) if isinstance(policy, Policy) else JobStep(state=state)
     if state.phase is Phase.PAUSED:

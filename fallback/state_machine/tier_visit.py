@@ -90,6 +90,7 @@ def at_rest(state: JobState, phase: Phase) -> JobState:
         suspended_at=None,
         resume_at=None,
         failback=None,
+        refusal="",
     )
 
 
@@ -107,6 +108,7 @@ def _resumed(state: JobState, observation: Observation) -> JobState:
         operator_status="",
         resume_at=None,
         resuspensions=0,
+        refusal="",
     )
 
 

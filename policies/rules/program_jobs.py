@@ -324,7 +324,7 @@ def _is_suited(
 def _not_following(followers: Sequence[PodTemplate], names: Sequence[str]) -> str:
     wants = any(each.requests is not UNKNOWN and each.requests.gpus for each in followers)
     why = messages.NO_GPUS_ON_LADDER if wants else messages.ONLY_GPUS_ON_LADDER
-    return messages.NOT_FOLLOWING.sentence.format(pools=", ".join(names), why=why)
+    return messages.CANNOT_FOLLOW.sentence.format(pools=", ".join(names), why=why)
 
 
 def is_on_spot(found: Walk) -> bool:

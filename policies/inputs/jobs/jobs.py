@@ -336,6 +336,8 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
         return template
     if exclusive == HOSTNAME and each == 1:
         return replace(template, one_per_node=True)
+    if isinstance(exclusive, str) and isinstance(replicas, int):
+        return replace(template, apart_by=(exclusive, replicas))
     return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from math import ceil
 from typing import Final
 
 from holdfast.policies.inputs.namespaces.shapes import selector_at, tolerations_at
@@ -20,46 +18,17 @@ from holdfast.policies.resources import (
     whole_number,
 )
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue, Unknown, mapping, sequence
-from holdfast.scheduling.labels import (
-    AKS_PRIORITY,
-    AKS_SCALE_SET_PRIORITY,
-    AKS_SPOT_VALUE,
-    CAPACITY_TYPE,
-    CHECKPOINTS,
-    EFA_RESOURCE,
-    GKE_PROVISIONING,
-    GKE_SPOT,
-    GKE_SPOT_VALUE,
-    GPU_RESOURCE,
-    HOSTNAME,
-    SPOT,
-    ZONE,
-)
+from holdfast.scheduling.labels import CHECKPOINTS, HOSTNAME, ZONE
 from holdfast.scheduling.pod_requests import effective_requests
 from holdfast.scheduling.reachability.affinity import Requirement, Term
-from holdfast.scheduling.reachability.shape import (
-    MOST_REQUESTED,
-    MOVED_LABELS,
-    Placement,
-    Resources,
-    Shape,
-    is_in_bytes,
-)
+from holdfast.scheduling.reachability.pod_shape import SPOT_SELECTIONS as SPOT_SELECTIONS
+from holdfast.scheduling.reachability.pod_shape import resources_of
+from holdfast.scheduling.reachability.shape import MOVED_LABELS, Placement, Resources, Shape
 
-_MIB: Final = 2**20
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: Lists of a term about pods, with which it may select others than its selector does alone.
 _NARROWING: Final = ("namespaces", "matchLabelKeys", "mismatchLabelKeys")
-
-#: The labels with which pods select spot on any cloud. A move removes them, and so does admission.
-SPOT_SELECTIONS: Final[Mapping[str, str]] = {
-    CAPACITY_TYPE: SPOT,
-    GKE_SPOT: GKE_SPOT_VALUE,
-    GKE_PROVISIONING: SPOT,
-    AKS_SCALE_SET_PRIORITY: AKS_SPOT_VALUE,
-    AKS_PRIORITY: AKS_SPOT_VALUE,
-}
 
 #: The taints of nodes that fail: pods that tolerate them for a while wait for the node to come back.
 _OF_NODE_STATES: Final = "node.kubernetes.io/"
@@ -96,7 +65,7 @@ def _of_one_cluster(volume: Value) -> str | None:
 class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
-    `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
+    `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `apart_by`, `zones` and `unmodeled` are
     those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the
     number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers, `default_limits` the
     limits. `added` are small
@@ -108,6 +77,7 @@ class PodTemplate:
     template: Value
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
+    apart_by: tuple[str, int] | None = None
     after: frozenset[str] = frozenset()
     child_jobs: int | Unknown = 0
     zones: frozenset[str] | None = None
@@ -233,6 +203,7 @@ class PodTemplate:
             same_placement=Placement.ZONE if ZONE in together else None,
             one_per_node=self.one_per_node or HOSTNAME in apart or bool(host_ports(spec)),
             after=self.after,
+            apart_by=self.apart_by,
             unmodeled=(
                 *self.unmodeled,
                 *_unmodeled(spec),
@@ -276,27 +247,6 @@ class PodTemplate:
             yield "whether its required pod affinity can be met is not judged"
         if any(key != HOSTNAME for key in apart):
             yield "whether its required pod anti-affinity can be met is not judged"
-
-
-def resources_of(amounts: Mapping[str, Fraction]) -> Resources:
-    """Return amounts in base units as resources, rounded up."""
-    own = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
-    none = Fraction(0)
-    return Resources(
-        cpu_millis=_counted(amounts.get("cpu", none) * 1000),
-        memory_mib=_counted(amounts.get("memory", none) / _MIB),
-        gpus=_counted(amounts.get(GPU_RESOURCE, none)),
-        efa=_counted(amounts.get(EFA_RESOURCE, none)),
-        devices={
-            name: _counted(amount / _MIB if is_in_bytes(name) else amount)
-            for name, amount in amounts.items()
-            if name not in own
-        },
-    )
-
-
-def _counted(amount: Fraction) -> int:
-    return min(ceil(amount), MOST_REQUESTED)
 
 
 def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:

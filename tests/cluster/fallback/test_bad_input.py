@@ -92,19 +92,32 @@ def test_a_job_that_cannot_be_suspended_gets_an_event_with_the_fix(ladder: Ladde
         ladder.wait_running(name, "spot-b", kind="RayJob")
 
 
-def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> None:
-    ladder.says(*THREE)
-    quota: Json = {
+def quota_of(pods: str) -> Json:
+    return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": "nothing", "namespace": NAMESPACE},
-        "spec": {"hard": {"pods": "0"}},
+        "metadata": {"name": "few", "namespace": NAMESPACE},
+        "spec": {"hard": {"pods": pods}},
     }
-    with applied(ladder.client, quota), applied(ladder.client, real_jobset("refused")) as name:
+
+
+def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, quota_of("1")), applied(ladder.client, real_jobset("few")) as name:
         said = ladder.wait_said(name, "PodsNotCreated")
-        assert "2 of 2 pods" in said, "no machine would help them"
+        assert "1 of 2 pods" in said, "no machine would help them"
         assert "ResourceQuota" in said, "and that is where to look"
+        assert "Refused" not in ladder.said(name), "a quota with room for a pod refuses none for good"
         assert not ladder.state(name).get("moves"), "the tier has all of its procurementTimeout"
+
+
+def test_a_job_whose_quota_has_no_room_for_any_pod_is_suspended_until_it_has(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, quota_of("0")), applied(ladder.client, real_jobset("refused")) as name:
+        assert "exceeded quota: few, requested: pods=1" in ladder.wait_said(name, "Refused")
+        assert ladder.is_suspended(name)
+        ladder.client.apply(quota_of("9"), field_manager="test", force=True)
+        ladder.wait_running(name, "spot-a")
 
 
 def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:

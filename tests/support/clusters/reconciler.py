@@ -45,7 +45,7 @@ from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 
 class Replica:
@@ -419,6 +419,17 @@ def jobset(
         pod={"terminationGracePeriodSeconds": 60},
         annotations={"holdfast.dev/terminates-in": terminates_in, "holdfast.dev/removed-in": removed_in},
     )
+
+
+def with_pods(job: Json, **fields: str) -> Json:
+    """A JobSet whose pods have these fields."""
+    spec = obj(job["spec"])
+    (first,) = objects(spec["replicatedJobs"])
+    template = obj(first["template"])
+    child = obj(template["spec"])
+    pods = obj(child["template"])
+    changed: Json = {**child, "template": {**pods, "spec": {**obj(pods["spec"]), **fields}}}
+    return {**job, "spec": {**spec, "replicatedJobs": [{**first, "template": {**template, "spec": changed}}]}}
 
 
 def rayjob(name: str, *, pool: str = "spot-a") -> Json:

@@ -100,6 +100,8 @@ class FakeApi:
                 return self._list(plural, namespace, sent.query)
             created = copy.deepcopy(cast("Object", body))
             created["metadata"].setdefault("namespace", namespace)
+            if sent.query.get("dryRun") == "All":
+                return created
             if (namespace, created["metadata"]["name"]) in known:
                 raise ApiError(409, "AlreadyExists", "already exists")
             return await self._store(plural, created)

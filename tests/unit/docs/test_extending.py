@@ -27,11 +27,13 @@ FACTS: Final = {
 #: What names KubeRay or Google Cloud and does not change with an operator or a cloud.
 OPERATOR_FACTS: Final = {
     "components/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
+    "fallback/jobs/child_templates.py": "the labels that KubeRay sets on what it creates",
     "policies/inputs/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
     "policies/inputs/namespaces/obstacles.py": "operators of other teams that may stand on spot",
 }
 CLOUD_FACTS: Final = {
-    "simulator/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
+    "fallback/jobs/child_templates.py": "a container of Ray, whose `gcs` is not Google's",
+    "simulator/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's",
 }
 
 GCP: Final = "gcp|gke|gcs"

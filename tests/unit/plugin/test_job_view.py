@@ -59,6 +59,11 @@ def test_running_job_has_tier_failures_cost_and_its_latest_event() -> None:
     assert row["LAST REASON"] == "OutageCounted (5m ago)", "the latest Event, wherever it is in the list"
 
 
+def test_refused_job_has_the_reason_after_its_events_are_gone() -> None:
+    row = cells(running(uid=UID, phase=Phase.REFUSED, refusal="No pod of it can be created."))
+    assert (row["PHASE"], row["LAST REASON"]) == ("Refused", "Refused: No pod of it can be created.")
+
+
 def test_waiting_job_has_the_time_at_which_it_moves_on() -> None:
     row = cells(waiting(uid=UID, waiting_since=T0 - 4 * MINUTE, waited=MINUTE))
     assert row["WAITING"] == "4m", "since its last pause"
@@ -149,6 +154,7 @@ def test_history_is_shown_oldest_first_and_then_where_the_job_stands() -> None:
         ),
         (running(uid=UID, phase=Phase.STOPPED), "`kubectl holdfast resume` does"),
         (running(uid=UID, phase=Phase.GIVEN_UP), "It was given up"),
+        (running(uid=UID, phase=Phase.REFUSED, refusal="Its image is x."), "to its end: Its image is x."),
     ],
 )
 def test_each_phase_is_shown_with_what_ends_it(state: JobState, words: str) -> None:

@@ -88,6 +88,7 @@ WHOLE: Json = {
     "short_failbacks": 1,
     "entered_by_failback": True,
     "recreations": 1,
+    "refusal": "The API server refuses a pod of workers.",
     "pace": {
         "work_done": 3600.0,
         "counts_from": "2030-05-01T11:30:00Z",
@@ -125,7 +126,7 @@ def test_the_text_of_each_field_and_value_stays_what_releases_write_and_read() -
     text, records = json.dumps(WHOLE), (JobState, FailbackAttempt, TimedFailure, Pace, Ledger, PoolUse)
     assert not [each.name for kind in records for each in fields(kind) if f'"{each.name}"' not in text]
     assert [*Phase] == [
-        "Waiting", "Running", "Suspending", "Paused", "Away", "Stopped", "GivenUp", "Finished",
+        "Waiting", "Running", "Suspending", "Paused", "Away", "Stopped", "GivenUp", "Refused", "Finished",
     ]  # fmt: skip
     assert [*Purpose] == ["Failover", "Failback", "Yield", "Restart"]
     assert [*OutageKind] == ["Eviction", "Application", "Unexplained"]

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.fallback.jobs.patches import read_state
 from holdfast.fallback.jobs.state import JobState, Ledger, Phase, PoolUse
-from holdfast.fallback.kube.client import EVENT, FALLBACK_POLICY, JOBSET, NAMESPACE, NODE
+from holdfast.fallback.kube.client import EVENT, FALLBACK_POLICY, JOBSET, NAMESPACE, NODE, ApiError
 from holdfast.fallback.kube.events import EventRecorder, WebhookNotifier
 from holdfast.fallback.kube.leader_election import Fence
 from holdfast.fallback.loop.controller import Controller
@@ -23,7 +23,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.clusters.reconciler import jobset, policy
 from tests.support.coroutines import until, virtually
-from tests.support.fakes.api_server import FakeApi
+from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.fakes.faulty_connection import FaultyConnection
 from tests.support.fakes.jobset_operator import NAMESPACE as WITHIN
 from tests.support.fakes.jobset_operator import PlayingJobSet, now, stamp
@@ -156,6 +156,44 @@ async def test_a_task_of_the_leader_that_fails_begins_again_and_ends_no_move(
         await cluster.evict_one("train")
         await until(lambda: cluster.runs_on("train", "spot-b"), "the job moves")
         assert all(begun.count(task.__name__) > 1 for task in tasks), f"each of them begins again: {begun}"
+
+
+@virtually
+async def test_a_job_whose_pods_the_server_refuses_is_suspended_at_once_and_runs_when_it_accepts_them() -> (
+    None
+):
+    why = 'pods "train-w-0-0-" is forbidden: violates PodSecurity "baseline:latest": privileged'
+    is_forbidden = True
+
+    def refuse(sent: Sent) -> None:
+        if is_forbidden and sent.query.get("dryRun") and sent.path.endswith("/pods"):
+            raise ApiError(403, "Forbidden", why)
+
+    cluster = Cluster(1)
+    await cluster.begin()
+    cluster.api.fail = refuse
+    process = Process(cluster.api)
+    await until(lambda: process.fence.is_open, "it leads")
+    job = jobset("train")
+    created: Json = {**obj(job["metadata"]), "creationTimestamp": stamp(now())}
+    await cluster.api.put(JOBSET, {**job, "metadata": created, "status": {}})
+
+    def is_refused() -> bool:
+        state = cluster.state("train")
+        return state is not None and state.phase is Phase.REFUSED and why in state.refusal
+
+    assert await until(is_refused, "it is refused") < 10
+    assert cluster.api.of(JOBSET)[0]["spec"]["suspend"] is True
+    assert "Refused" in {event["reason"] for event in cluster.api.of(EVENT)}
+    await asyncio.sleep(3600)
+    assert is_refused(), "no tier's time runs"
+    is_forbidden = False
+    await until(lambda: cluster.runs_on("train", "spot-a"), "it runs", seconds=900)
+    state = cluster.state("train")
+    assert state is not None
+    assert (state.moves, state.refusal) == (0, "")
+    await process.end()
+    await cluster.end()
 
 
 @virtually
