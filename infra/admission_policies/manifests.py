@@ -17,10 +17,10 @@ from holdfast.components.admission.rules import (
 )
 from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
 from holdfast.infra.admission_policies.facts import tier_facts
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder, ladders_of
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.resources import StackResource, Value, is_list, is_object
+from holdfast.policies.program.namespaces.ladder_pools import LadderPools
+from holdfast.policies.program.namespaces.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.program.pools.all_pools import DeclaredPool
+from holdfast.policies.program.resources import StackResource, Value, is_list, is_object
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue

@@ -9,9 +9,7 @@ from typing import Final
 
 import yaml
 
-from holdfast.policies.inputs.pools.classic import with_native
-from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, text_at
+from holdfast.policies.program.resources import Stack, StackResource, Value, is_list, is_object, text_at
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import UNKNOWN
 
@@ -23,7 +21,7 @@ _ALLOWED: Final = "Kubernetes manifests (YAML or JSON), the output of `pulumi st
 
 def read_program(files: Sequence[Path]) -> Stack:
     """Return the resources in these files. Raises ConfigError for a file that cannot be read."""
-    return Stack(with_patches(with_native([resource for file in files for resource in _resources(file)])))
+    return Stack(resource for file in files for resource in _resources(file))
 
 
 def _resources(file: Path) -> Iterator[StackResource]:

@@ -8,7 +8,7 @@ from typing import Final
 from holdfast.components.admission.job_validation import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
 from holdfast.components.admission.rules import NodeSelection
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.policies.inputs.jobs.jobs import declared_jobs
+from holdfast.policies.program.jobs.jobs import declared_jobs
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, EFA_RESOURCE, GPU_RESOURCE, POOL
 from holdfast.scheduling.ladder import Ladder

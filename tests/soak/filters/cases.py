@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, TypeAlias, cast
 
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.jobs.volumes import VolumeZones, volume_zones
-from holdfast.policies.inputs.pools.pool import taint_of
-from holdfast.policies.resources import Value
+from holdfast.policies.program.jobs.pod_templates import PodTemplate
+from holdfast.policies.program.jobs.volumes import VolumeZones, volume_zones
+from holdfast.policies.program.pools.pool import taint_of
+from holdfast.policies.program.resources import Value
 from holdfast.scheduling.json import UNKNOWN, Json, Unknown
 from holdfast.scheduling.labels import GPU_RESOURCE, ZONE
 from holdfast.scheduling.reachability.affinity import ABSENT, OTHERS, any_holds

@@ -9,8 +9,7 @@ from typing import Final, cast
 from holdfast.policies.faults import Asked
 from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
-from holdfast.policies.patches import with_patches
-from holdfast.policies.resources import Stack, StackResource, Value
+from holdfast.policies.program.resources import Stack, StackResource, Value
 from holdfast.policies.rule import Finding, Level, Rule
 from holdfast.policies.rules.verdicts import RULE as VERDICTS_RULE
 from holdfast.policies.server import evaluate
@@ -93,7 +92,7 @@ def findings(
         )
         for rule in rules
     ]
-    return {name: found for name, found in evaluate(Stack(with_patches(resources)), asked).items() if found}
+    return {name: found for name, found in evaluate(Stack(resources), asked).items() if found}
 
 
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:

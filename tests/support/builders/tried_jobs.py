@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, cast, get_args
 
+from holdfast.policies.inputs.nodes.node_agents import DAEMON_SET
+from holdfast.policies.program.jobs.volumes import volume_zones
+
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import TolerationRule, karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.jobs.volumes import volume_zones
-from holdfast.policies.inputs.nodes.node_agents import DAEMON_SET
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.jobs.pod_templates import PodTemplate
+from holdfast.policies.program.pools.all_pools import declared_pools
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue

@@ -15,8 +15,8 @@ from typing import Final
 
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.api.objects import labels_of, name_of
-from holdfast.policies import resources
-from holdfast.policies.resources import cpu_millis, memory_mib
+from holdfast.policies.program import resources
+from holdfast.policies.program.resources import cpu_millis, memory_mib
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue

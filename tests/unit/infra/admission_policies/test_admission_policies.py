@@ -10,7 +10,7 @@ from holdfast.__main__ import main
 from holdfast.infra.admission_policies.facts import tier_facts
 from holdfast.infra.admission_policies.manifests import admission_manifests
 from holdfast.infra.admission_policies.program import read_program
-from holdfast.policies.inputs.pools.declared import all_pools
+from holdfast.policies.program.pools.all_pools import all_pools
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import UNKNOWN, Json, JsonValue
 from holdfast.scheduling.labels import ZONE
