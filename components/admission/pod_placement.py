@@ -1,7 +1,7 @@
 """CEL expressions for how the pods of a template are placed beside each other: whether no two of them share a node.
 
-They express `one_per_node` of `scheduling.reachability.shape.Shape`, as `policies.inputs.pod_templates` and
-`policies.inputs.jobs` read it. What is not certain, such as a selector with expressions, counts as no such rule.
+They express `one_per_node` of `scheduling.reachability.shape.Shape`, as `policies.program.jobs.pod_templates` and
+`policies.program.jobs` read it. What is not certain, such as a selector with expressions, counts as no such rule.
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ FACTS: Final = {
 #: What names KubeRay or Google Cloud and does not change with an operator or a cloud.
 OPERATOR_FACTS: Final = {
     "components/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
-    "policies/inputs/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
-    "policies/inputs/namespaces/obstacles.py": "operators of other teams that may stand on spot",
 }
 CLOUD_FACTS: Final = {
     "simulator/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
