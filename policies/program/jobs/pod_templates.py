@@ -146,9 +146,12 @@ class PodTemplate:
     @property
     def pinned_by(self) -> tuple[str, ...]:
         """The labels of its required affinity that bind it to one kind of capacity, so that no move can place it."""
-        terms = self.terms
-        found = () if terms is UNKNOWN else (each for term in terms for each in term if not _is_spot(each))
-        return tuple(sorted({each.key for each in found} & {*MOVED_LABELS}))
+        terms = () if self.terms is UNKNOWN else self.terms
+        pinned = [
+            {each.key for each in term if not _is_spot(each) and each.key in MOVED_LABELS} for term in terms
+        ]
+        # Terms are alternatives: one without such a label takes it to any capacity.
+        return tuple(sorted(set[str]().union(*pinned))) if all(pinned) else ()
 
     @property
     def requests(self) -> Resources | Unknown:

@@ -323,14 +323,6 @@ def _volume(name: str, namespace: str, terms: VolumeTerms) -> tuple[Json, Json]:
     return volume, claim
 
 
-def _as_resource(manifest: Json) -> StackResource:
-    """A manifest as a resource of a program."""
-    version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
-    name = str(obj(manifest["metadata"])["name"])
-    token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
-    return resource(token, name, cast("Mapping[str, Value]", manifest))
-
-
 def _in_one_zone(tier: TriedTier) -> Json:
     """All pods of the gang in one zone."""
     term: Json = {"labelSelector": {"matchLabels": {"tried": tier.name}}, "topologyKey": ZONE}

@@ -327,3 +327,10 @@ def test_reserved_pool_whose_class_names_no_reservation_stops_the_run(
     found = [each for listed in stopping(program).values() for each in listed]
     assert all("Set `capacityReservationSelectorTerms`" in each for each in found), str(found)
     assert bool(found) is stops, "Karpenter makes no node for it"
+
+
+def test_job_whose_affinity_has_a_term_for_each_capacity_is_not_stopped() -> None:
+    terms = ([expression(CAPACITY_TYPE, "In", kind)] for kind in ("spot", "on-demand"))
+    assert stopping(job_program(declared_jobset({"affinity": required_affinity(*terms)}))) == {}
+    pinned = required_affinity([expression(CAPACITY_TYPE, "In", "on-demand")])
+    assert stopping(job_program(declared_jobset({"affinity": pinned})))
