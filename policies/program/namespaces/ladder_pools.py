@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from holdfast.policies.program.namespaces.ladders import DeclaredLadder, DeclaredTier
     from holdfast.policies.program.pools.all_pools import DeclaredPool
     from holdfast.policies.program.resources import StackResource
-    from holdfast.policies.rule import Settings
+    from holdfast.policies.program.settings import Settings
     from holdfast.scheduling.json import Unknown
 
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
