@@ -12,14 +12,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from holdfast.policies.clusters import is_cluster
-from holdfast.policies.inputs.namespaces.ladders import NAMESPACE_TYPES, is_fallback_policy
-from holdfast.policies.inputs.pools.aks import is_agent_pool
-from holdfast.policies.inputs.pools.eks import NODE_GROUP
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.inputs.pools.karpenter import is_node_pool
-from holdfast.policies.resources import Stack, StackResource, Value, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import STOP_ON_FAULT, Finding, Group, Rule, Settings
+from holdfast.policies.program.clusters import is_cluster
+from holdfast.policies.program.pools.aks import is_agent_pool
+from holdfast.policies.program.pools.eks import NODE_GROUP
+from holdfast.policies.program.pools.gke import NODE_POOL
+from holdfast.policies.program.pools.karpenter import is_node_pool
+from holdfast.policies.program.resources import (
+    NAMESPACE_TYPES,
+    Stack,
+    StackResource,
+    Value,
+    is_fallback_policy,
+    is_list,
+    is_object,
+    items_at,
+    text_at,
+)
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import STOP_ON_FAULT, Finding, Group, Rule
 from holdfast.policies.rules import verdicts
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL

@@ -7,8 +7,9 @@ from typing import Final, cast
 
 from pulumi_policy import EnforcementLevel, Policy, PolicyConfigSchema, Severity, StackValidationPolicy
 
+from holdfast.policies.program.settings import Settings
 from holdfast.policies.remediation import remediations
-from holdfast.policies.rule import PACK_SETTINGS, Finding, Rule, Settings
+from holdfast.policies.rule import PACK_SETTINGS, Finding, Rule
 from holdfast.policies.rules import (
     accelerators,
     aks_scaling,
@@ -20,8 +21,8 @@ from holdfast.policies.rules import (
     interruption_queue,
     job_identities,
     ladder_end,
+    not_judged,
     pinned_versions,
-    policy_inputs,
     quotas,
     reachability,
     spot_diversity,
@@ -31,9 +32,10 @@ from holdfast.policies.rules import (
 )
 from holdfast.scheduling.json import JsonValue
 
-#: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
+#: The pack's rules, in the order in which a report shows them.
 RULES: Final[Sequence[Rule]] = (
     verdicts.RULE,
+    not_judged.RULE,
     *ladder_end.RULES,
     *reachability.RULES,
     accelerators.RULE,
@@ -50,7 +52,6 @@ RULES: Final[Sequence[Rule]] = (
     job_identities.RULE,
     api_endpoints.RULE,
     pinned_versions.RULE,
-    policy_inputs.RULE,
 )
 
 #: The name in a configuration that means every policy.

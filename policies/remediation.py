@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import json_format
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, Severity
 
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import at, is_list, is_object
+from holdfast.policies.program.pools.all_pools import declared_pools
+from holdfast.policies.program.resources import at, is_list, is_object
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from google.protobuf.struct_pb2 import Struct
 
-    from holdfast.policies.inputs.pools.declared import DeclaredPool
-    from holdfast.policies.resources import StackResource
+    from holdfast.policies.program.pools.all_pools import DeclaredPool
+    from holdfast.policies.program.resources import StackResource
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.taints import Taint
 

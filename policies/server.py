@@ -17,13 +17,11 @@ from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from holdfast.policies.faults import Asked, apply_rule
-from holdfast.policies.fields import fields_of
-from holdfast.policies.inputs.pools.classic import NATIVE, with_native
 from holdfast.policies.pack import RulePolicy, misspelled, settings
-from holdfast.policies.patches import with_patches
+from holdfast.policies.program.fields import fields_of
+from holdfast.policies.program.resources import Stack, StackResource, Value
 from holdfast.policies.remediation import Remediation
-from holdfast.policies.resources import Stack, StackResource, Value
-from holdfast.policies.rules import policy_inputs, verdicts
+from holdfast.policies.rules import verdicts
 from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
@@ -127,7 +125,7 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
             )
             for each in enabled
         ]
-        stack = Stack(with_patches(with_native(tuple(stack_resources(request.resources, self._inputs)))))
+        stack = Stack(stack_resources(request.resources, self._inputs))
         found = evaluate(stack, asked, misspelled=self._misspelled)
         for policy, each in zip(enabled, asked, strict=True):
             for finding in found.get(policy.name, ()):
@@ -150,9 +148,9 @@ def evaluate(
 ) -> Mapping[str, Sequence[Finding]]:
     """Return the findings of each rule, by its name, without those that another rule reports at the same level.
 
-    The rule on policy inputs also reports `misspelled` configuration.
+    The rule on verdicts also reports `misspelled` configuration.
     """
-    found: dict[str, list[Finding]] = {policy_inputs.RULE.name: list(misspelled)}
+    found: dict[str, list[Finding]] = {verdicts.RULE.name: list(misspelled)}
     for each in asked:
         found.setdefault(each.rule.name, []).extend(apply_rule(each, stack))
     stopping = {each.rule.name: each.stops for each in asked}
@@ -181,7 +179,7 @@ def stack_resources(
         props = known_props(resource.properties)
         before, declared = inputs.get(resource.urn), None
         if before is not None:
-            declared = known_props(before) if fields_of(NATIVE.get(resource.type, resource.type)) else None
+            declared = known_props(before) if fields_of(resource.type) else None
             missing = {key: value(given) for key, given in before.fields.items() if key not in props}
             props = {**missing, **props}
         yield StackResource(

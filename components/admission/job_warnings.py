@@ -71,11 +71,11 @@ def _why_not_following(kind: JobKind) -> str:
 
     def said(reason: str, fix: str) -> str:
         words = fill_template(
-            messages.CANNOT_FOLLOW.reason, pools=f"variables.pools.join({text(', ')})", why=reason
+            messages.NOT_FOLLOWING.reason, pools=f"variables.pools.join({text(', ')})", why=reason
         )
         return f"{words} + {text(f'. {fix}')}"
 
-    found = said(f"({why})", messages.CANNOT_FOLLOW.fix)
+    found = said(f"({why})", messages.NOT_FOLLOWING.fix)
     if kind.other_pods:
         head = said(text(messages.ONLY_THE_HEAD.reason), messages.ONLY_THE_HEAD.fix)
         found = f"variables.spots.exists(s, s) ? {found} : {head}"

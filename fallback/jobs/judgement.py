@@ -276,7 +276,7 @@ def left_on_spot(job: Json, tiers: Sequence[TierFacts]) -> str:
         return ""
     pools = ", ".join(str(tier.pool) for tier in tiers) or "no tier"
     why, fix = _why_not(job, on_spot, tiers)
-    return f"{messages.CANNOT_FOLLOW.reason.format(pools=pools, why=why)}. {fix}"
+    return f"{messages.NOT_FOLLOWING.reason.format(pools=pools, why=why)}. {fix}"
 
 
 def _why_not(job: Json, on_spot: Sequence[ChildTemplate], tiers: Sequence[TierFacts]) -> tuple[str, str]:
@@ -294,7 +294,7 @@ def _why_not(job: Json, on_spot: Sequence[ChildTemplate], tiers: Sequence[TierFa
         return messages.ONLY_THE_HEAD.reason, messages.ONLY_THE_HEAD.fix
     wants = any(_requests_gpus(each) for each in on_spot)
     why = messages.NO_GPUS_ON_LADDER if wants else messages.ONLY_GPUS_ON_LADDER
-    return messages.NOT_MARKED if wants == _has_gpus(tiers) else why, messages.CANNOT_FOLLOW.fix
+    return messages.NOT_MARKED if wants == _has_gpus(tiers) else why, messages.NOT_FOLLOWING.fix
 
 
 def _requests_gpus(template: ChildTemplate) -> bool:

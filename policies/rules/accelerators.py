@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import DeclaredLadder, ladders_of
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.resources import StackResource
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.namespaces.ladder_pools import LadderPools
+from holdfast.policies.program.namespaces.ladders import DeclaredLadder, ladders_of
+from holdfast.policies.program.pools.all_pools import DeclaredPool
+from holdfast.policies.program.resources import StackResource
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladders import ladders_of
-from holdfast.policies.inputs.pools.aks import is_agent_pool, is_cluster
-from holdfast.policies.inputs.pools.karpenter import is_node_pool
-from holdfast.policies.resources import StackResource, at, items_at, text_at
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.namespaces.ladders import ladders_of
+from holdfast.policies.program.pools.aks import is_agent_pool, is_cluster
+from holdfast.policies.program.pools.karpenter import is_node_pool
+from holdfast.policies.program.resources import StackResource, at, items_at, text_at
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 
 _NODE_CLASS: Final = "AKSNodeClass"

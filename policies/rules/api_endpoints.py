@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.resources import StackResource, at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.resources import StackResource, at, is_list, is_object, items_at
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")

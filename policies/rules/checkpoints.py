@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from typing import Final
 
-from holdfast.policies.resources import (
+from holdfast.policies.program.resources import (
     StackResource,
     Value,
     amount,
@@ -19,17 +19,8 @@ from holdfast.policies.resources import (
     items_at,
     text_at,
 )
-from holdfast.policies.rule import (
-    NAMES_SCHEMA,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Setting,
-    Settings,
-    names_setting,
-)
+from holdfast.policies.program.settings import Settings, names_setting
+from holdfast.policies.rule import NAMES_SCHEMA, Finding, Group, Level, Rule, RuleSeverity, Setting
 from holdfast.scheduling.json import UNKNOWN
 
 _BUCKETS: Final = "buckets"

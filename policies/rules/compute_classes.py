@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.gke import gke_pools
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.pools.gke import gke_pools
+from holdfast.policies.program.resources import StackResource, Value, at, is_list, is_object, items_at
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
 
 _SPOT_LABELS: Final = (GKE_SPOT, GKE_PROVISIONING)

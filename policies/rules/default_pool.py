@@ -8,21 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.clusters import cluster_of, clusters, is_one_cluster
-from holdfast.policies.inputs.namespaces.ladders import training_namespaces
-from holdfast.policies.inputs.pools.declared import DeclaredPool, all_pools
-from holdfast.policies.resources import StackResource, once
-from holdfast.policies.rule import (
-    MADE_ELSEWHERE,
-    Elsewhere,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-    is_made_elsewhere,
-)
+from holdfast.policies.program.clusters import cluster_of, clusters, is_one_cluster
+from holdfast.policies.program.namespaces.ladders import training_namespaces
+from holdfast.policies.program.pools.all_pools import DeclaredPool, all_pools
+from holdfast.policies.program.resources import StackResource, once
+from holdfast.policies.program.settings import MADE_ELSEWHERE, Elsewhere, Settings, is_made_elsewhere
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.taints import REPELLING
 

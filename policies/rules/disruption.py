@@ -10,10 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladders import pools_on_ladders
-from holdfast.policies.inputs.pools.karpenter import name_of, node_pools, pool_labels
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.pools.karpenter import name_of, node_pools, pool_labels
+from holdfast.policies.program.resources import (
+    StackResource,
+    Value,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    pools_on_ladders,
+    text_at,
+)
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
 

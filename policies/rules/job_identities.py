@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.resources import StackResource, Value, at, is_list, is_object, text_at
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 
 _S3_OBJECTS: Final = (
     "s3:*",

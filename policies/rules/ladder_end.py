@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.policies.inputs.namespaces.ladder_pools import LadderPools
-from holdfast.policies.inputs.namespaces.ladders import (
+from holdfast.policies.program.namespaces.ladder_pools import LadderPools
+from holdfast.policies.program.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
     LadderCandidates,
@@ -19,18 +19,10 @@ from holdfast.policies.inputs.namespaces.ladders import (
     candidates,
     training_namespaces,
 )
-from holdfast.policies.inputs.pools.declared import DeclaredPool
-from holdfast.policies.patches import unshown_by_patches
-from holdfast.policies.resources import StackResource, is_object, text_at
-from holdfast.policies.rule import (
-    ON_DEMAND_POOLS,
-    PACK_DEFAULTS,
-    Finding,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-)
+from holdfast.policies.program.pools.all_pools import DeclaredPool
+from holdfast.policies.program.resources import StackResource, is_object, text_at
+from holdfast.policies.program.settings import ON_DEMAND_POOLS, Settings
+from holdfast.policies.rule import PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.ladder import (
@@ -136,9 +128,7 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
     """Return what is wrong with the last tier of a FallbackPolicy; None if nothing is."""
     tiers = ladder.tiers
     if tiers is UNKNOWN:
-        unshown = "; ".join(unshown_by_patches(ladder.resource))
-        later = f"is not shown: {unshown}" if unshown else KNOWN_LATER
-        return Fault(message=f"the tiers of its ladder: which they are {later}", proven=False)
+        return Fault(message=f"the tiers of its ladder: which they are {KNOWN_LATER}", proven=False)
     if not tiers:
         return Fault(
             message="its ladder has no tiers, so its jobs cannot run. Add a tier to `spec.tiers`; the last one must name "
@@ -232,9 +222,7 @@ def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: LadderP
         return Fault(message=f"the `maxFailures` of {which}, spot pool {pool!r}, {KNOWN_LATER}", proven=False)
     certain = [each for each in not_on_demand if each.facts.is_on_demand is False]
     if not certain:
-        unshown = [reason for each in not_on_demand for reason in unshown_by_patches(each.resource)]
-        later = f"is not shown: {'; '.join(unshown)}" if unshown else KNOWN_LATER
-        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {later}", proven=False)
+        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {KNOWN_LATER}", proven=False)
     made = f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {_kinds_of(certain[0])} nodes"
     if len(not_on_demand) < len(pools.named(pool)):
         return Fault(

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from holdfast.policies.resources import StackResource, Value, at, is_list, is_object, text_at
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.resources import StackResource, Value, at, is_list, is_object, text_at
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.policies.rules.disruption import pod_templates
 from holdfast.policies.rules.interruption_queue import RELEASES
 from holdfast.scheduling.json import UNKNOWN

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
-from holdfast.policies.clusters import is_same_cluster
-from holdfast.policies.inputs.jobs.gangs import (
+from holdfast.policies.program.clusters import is_same_cluster
+from holdfast.policies.program.jobs.gangs import (
     LIMITS,
     REQUESTS,
-    STORAGE,
     Gang,
     gangs_of,
     has_deadline_of,
@@ -22,18 +21,18 @@ from holdfast.policies.inputs.jobs.gangs import (
     resource_of,
     used_by,
 )
-from holdfast.policies.inputs.jobs.pod_templates import PodTemplate
-from holdfast.policies.inputs.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
-from holdfast.policies.inputs.namespaces.namespace_limits import (
-    CLAIM,
+from holdfast.policies.program.jobs.pod_templates import PodTemplate
+from holdfast.policies.program.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
+from holdfast.policies.program.namespaces.limits import (
     LimitRange,
     Quota,
     limit_ranges_near,
     may_have_other_limits,
     quotas_of,
 )
-from holdfast.policies.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
-from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 from holdfast.policies.rules.ladder_end import KNOWN_LATER
 from holdfast.scheduling.json import UNKNOWN, Unknown, all_true
 from holdfast.scheduling.labels import GPU_RESOURCE
@@ -204,8 +203,7 @@ def _without_required(
 def _beyond(limit: LimitRange, gang: Gang) -> Iterator[str]:
     """Yield what of a gang is more, or less, than a LimitRange allows."""
     who = f"cannot run {gang.title}: {limit.title} allows"
-    rejected = "volume claims" if limit.kind == CLAIM else "pods"
-    each_of = f"for each {limit.kind.lower()}, so the API server rejects its {rejected}"
+    each_of = f"for each {limit.kind.lower()}, so the API server rejects its pods"
     for key, given in limit.most.items():
         bound = _amount(key, given)
         if any(
@@ -268,7 +266,7 @@ def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
             for resources in ({"requests": requests, "limits": limits},)
         ]
     else:
-        asked = gang.claims if limit.kind == CLAIM and key == STORAGE else ()
+        asked = ()
     return [each for each in asked if isinstance(each, int)]
 
 
@@ -277,7 +275,7 @@ def _amount(key: str, given: Value) -> int | Unknown | None:
     name = resource_of(key)
     if name == "cpu":
         return cpu_millis(given)
-    return memory_mib(given) if name in ("memory", STORAGE) or is_in_bytes(name) else count(given)
+    return memory_mib(given) if name == "memory" or is_in_bytes(name) else count(given)
 
 
 def _bounds(quota: Quota) -> bool:

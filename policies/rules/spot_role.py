@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.karpenter import may_buy_spot, node_pools
-from holdfast.policies.inputs.pools.node_classes import is_on_aws
-from holdfast.policies.resources import StackResource, at
-from holdfast.policies.rule import (
-    MADE_ELSEWHERE,
-    Elsewhere,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-    is_made_elsewhere,
-)
+from holdfast.policies.program.pools.karpenter import may_buy_spot, node_pools
+from holdfast.policies.program.pools.node_classes import is_on_aws
+from holdfast.policies.program.resources import StackResource, at
+from holdfast.policies.program.settings import MADE_ELSEWHERE, Elsewhere, Settings, is_made_elsewhere
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 
 _ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from holdfast.policies.inputs.pools.declared import DeclaredPool, declared_pools
-from holdfast.policies.resources import StackResource
-from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from holdfast.policies.program.pools.all_pools import DeclaredPool, declared_pools
+from holdfast.policies.program.resources import StackResource
+from holdfast.policies.program.settings import Settings
+from holdfast.policies.rule import Finding, Group, Level, Rule, RuleSeverity
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 from holdfast.scheduling.taints import REPELLING

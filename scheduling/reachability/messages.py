@@ -184,7 +184,7 @@ CLAIM: Final = MessageTemplate(
     f"namespace's annotation {VOLUME_CLAIMS} (comma-separated).",
 )
 # About a job that is admitted although the ladder does nothing for it; the API server warns its author.
-CANNOT_FOLLOW: Final = MessageTemplate(
+NOT_FOLLOWING: Final = MessageTemplate(
     reason="the job selects spot, but does not follow the ladder of its namespace, which has {pools}: {why}. Nothing moves it "
     "to on-demand",
     fix=f'Select what the ladder has, or set the label {FOLLOWS}: "true" on the job to follow it, or "false" if this is '

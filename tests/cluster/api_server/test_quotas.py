@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from holdfast.components.training_namespace import QUOTA, quota_limits
-from holdfast.policies.inputs.namespaces.ladders import ladder_of
+from holdfast.policies.program.namespaces.ladders import ladder_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota

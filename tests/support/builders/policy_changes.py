@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from holdfast.policies.inputs.pools.declared import declared_pools
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.pools.all_pools import declared_pools
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.policy_programs import Program, Props, every, of, put, without
 

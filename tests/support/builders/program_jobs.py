@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.pools.gke import NODE_POOL
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 
 Props = Mapping[str, Value]
@@ -18,7 +18,7 @@ A100: Props = {"pool": "a100"}
 
 def resource(type_token: str, name: str, props: Props) -> StackResource:
     """A resource with this type and logical name."""
-    urn = f"urn:pulumi:local::holdfast::holdfast:index:Component${type_token}::{name}"
+    urn = f"urn:pulumi:local::holdfast::{type_token}::{name}"
     return StackResource(type=type_token, urn=urn, props=props)
 
 

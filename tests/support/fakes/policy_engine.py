@@ -11,7 +11,7 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from holdfast.policies.pack import policies
-from holdfast.policies.resources import StackResource
+from holdfast.policies.program.resources import StackResource
 from holdfast.policies.server import PackServicer
 from holdfast.scheduling.json import UNKNOWN, Json
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.builders.policy_programs import STACKS, recorded

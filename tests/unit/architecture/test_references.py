@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from holdfast.infra import versions
-from holdfast.policies.resources import StackResource
+from holdfast.policies.program.resources import StackResource
 from holdfast.scheduling.json import Json
 from tests.support.builders.official_karpenter import official
 from tests.support.builders.policy_programs import STACKS, program

@@ -28,8 +28,6 @@ FACTS: Final = {
 OPERATOR_FACTS: Final = {
     "components/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
     "fallback/jobs/child_templates.py": "the labels that KubeRay sets on what it creates",
-    "policies/inputs/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
-    "policies/inputs/namespaces/obstacles.py": "operators of other teams that may stand on spot",
 }
 CLOUD_FACTS: Final = {
     "fallback/jobs/child_templates.py": "a container of Ray, whose `gcs` is not Google's",

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from holdfast.policies.inputs.namespaces.ladders import ladder_of
-from holdfast.policies.resources import StackResource
+from holdfast.policies.program.namespaces.ladders import ladder_of
+from holdfast.policies.program.resources import StackResource
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.reachability.shape import Shape

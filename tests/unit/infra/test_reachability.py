@@ -20,8 +20,8 @@ from holdfast.infra.gcp.pools import pool_summaries as gcp_pools
 from holdfast.infra.local.stack import pool_summaries as local_pools
 from holdfast.infra.program import load_platform, run
 from holdfast.infra.reachability import pool_facts, reachability_problems, reachability_warnings
-from holdfast.policies.inputs.namespaces.ladders import is_fallback_policy
-from holdfast.policies.resources import Stack
+from holdfast.policies.program.namespaces.ladders import is_fallback_policy
+from holdfast.policies.program.resources import Stack
 from holdfast.policies.rules.reachability import find_notes, find_unreachable
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
     from holdfast.infra.clouds import Platform
-    from holdfast.policies.resources import StackResource
+    from holdfast.policies.program.resources import StackResource
     from holdfast.scheduling.json import JsonValue
     from holdfast.scheduling.pools import PoolSummary
     from tests.support.builders.configurations import Document

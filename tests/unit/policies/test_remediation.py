@@ -3,7 +3,7 @@ from typing import cast
 import pytest
 from pulumi.runtime.proto import analyzer_pb2
 
-from holdfast.policies.resources import StackResource, Value, at, is_list
+from holdfast.policies.program.resources import StackResource, Value, at, is_list
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
 from tests.support.builders.stack_resources import (

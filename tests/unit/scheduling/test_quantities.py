@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import cpu_millis, memory_mib
+from holdfast.policies.program.resources import cpu_millis, memory_mib
 from holdfast.scheduling.quantities import (
     CPU_PATTERN,
     LONGEST_DURATION,

@@ -1,6 +1,6 @@
 import pytest
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.policies.rule import Finding
 from holdfast.policies.rules import compute_classes
 from holdfast.scheduling.json import UNKNOWN

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import namespace, resource
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.policies.inputs.pools.gke import NODE_POOL
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.pools.gke import NODE_POOL
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.policies.rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_ladder_ends
 from holdfast.policies.rules.reachability import find_notes

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.machines import machine_catalogue

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.policies.pack import RULES
-from holdfast.policies.resources import StackResource, Value
+from holdfast.policies.program.resources import StackResource, Value
 from holdfast.scheduling.labels import POOL
 from tests.support.builders.policy_programs import reported
 from tests.support.builders.stack_resources import (

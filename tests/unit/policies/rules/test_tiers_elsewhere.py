@@ -5,7 +5,7 @@ from typing import Final, cast
 
 import pytest
 
-from holdfast.policies.resources import StackResource, Value, items_at
+from holdfast.policies.program.resources import StackResource, Value, items_at
 from holdfast.policies.rule import PACK_DEFAULTS
 from holdfast.policies.rules.ladder_end import find_endless_waits, find_ladder_ends
 from holdfast.policies.rules.reachability import find_notes, find_unreachable

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from holdfast.fallback.jobs.child_templates import child_templates
 from holdfast.fallback.jobs.judgement import job_shapes
-from holdfast.policies.inputs.jobs.jobs import declared_jobs
+from holdfast.policies.program.jobs.jobs import declared_jobs
 from holdfast.scheduling.json import UNKNOWN, Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SPOT
 from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool

@@ -1,0 +1,67 @@
+"""Shapes that are read from a FallbackPolicy."""
+
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.policies.program.namespaces.ladders import ladder_of, shapes_of
+from holdfast.policies.program.resources import StackResource, Value
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.scheduling.reachability.shape import LEAST, Placement, Shape
+from tests.support.builders.stack_resources import FALLBACK_POLICY_TYPE, resource
+from tests.support.strategies.declared_shapes import declared_shapes
+
+LADDER = Ladder(tiers=(Tier(pool="a100"),))
+
+
+def policy(spec: Value) -> StackResource:
+    return resource(
+        FALLBACK_POLICY_TYPE, "ladder", {"metadata": {"name": "ladder", "namespace": "vision"}, "spec": spec}
+    )
+
+
+@given(st.lists(declared_shapes(valid=True), min_size=1, max_size=4))
+def test_shapes_of_a_stack_are_read_back_unchanged(declared: list[Shape]) -> None:
+    ladder = ladder_of(policy(cast("Value", ladder_spec(LADDER, shapes=declared))))
+    assert shapes_of(ladder, []) == tuple(declared), "the round trip loses nothing"
+
+
+def test_omitted_fields_of_a_shape_have_the_smallest_values() -> None:
+    ladder = ladder_of(policy({"shapes": [{"name": "fit"}]}))
+    assert shapes_of(ladder, []) == (Shape(name="fit", requests=LEAST),), "as in the CRD"
+
+
+def test_unknown_shape_hides_no_known_one() -> None:
+    ladder = ladder_of(policy({"shapes": [{"name": "fit"}, UNKNOWN, {"name": "wide", "pods": UNKNOWN}]}))
+    assert [shape.name for shape in ladder.known_shapes] == ["fit"], "the known shape is checked"
+    assert shapes_of(ladder, []) is UNKNOWN, "a proof needs all of them"
+    assert ladder_of(policy({"shapes": UNKNOWN})).known_shapes == (), "none is known"
+
+
+def test_unknown_part_of_a_shape_makes_the_shape_unknown() -> None:
+    for part in (
+        {"devices": {"rdma/ib": UNKNOWN}},
+        {"selector": {"team": UNKNOWN}},
+        {"tolerations": [{"key": UNKNOWN, "operator": "Exists"}]},
+        {"architectures": [UNKNOWN]},
+        {"samePlacement": UNKNOWN},
+    ):
+        declared: Value = {"name": "fit", **part}
+        assert ladder_of(policy({"shapes": [declared]})).shapes == (UNKNOWN,), f"{part}: the update knows it"
+
+
+def test_parts_of_a_shape_that_are_no_such_thing_are_left_out() -> None:
+    declared: Value = {
+        "name": "fit",
+        "devices": {"rdma/ib": "many", "ephemeral-storage": "1.5Gi"},
+        "tolerations": ["team", {"key": "team", "operator": "Like"}, {"value": "vision"}],
+        "architectures": ["sparc", "arm64"],
+        "samePlacement": "rack",
+    }
+    (shape,) = ladder_of(policy({"shapes": [declared]})).known_shapes
+    assert shape.requests.devices == {"ephemeral-storage": 1536}, "bytes are counted in MiB"
+    assert (shape.tolerations, shape.architectures) == ((), ("arm64",)), "what the API server rejects"
+    assert shape.same_placement not in {*Placement}, "it is none"
