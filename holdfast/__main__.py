@@ -179,10 +179,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "print the policies that check jobs in the API server, for a program of your own",
             "holdfast.infra.admission_policies.command",
         ),
-        "determined": _of_module(
-            "convert the resource pools of Determined's master configuration to a stack's pools",
-            "holdfast.infra.determined.command",
-        ),
     },
     "Work with jobs on a cluster": {
         "chart": _of_module(
