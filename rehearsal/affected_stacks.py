@@ -35,10 +35,6 @@ PROGRAM = (
     "Pulumi.yaml",
     "pyproject.toml",
     "requirements.lock",
-    # Of a project that `holdfast init` wrote: a new wheel is a new version of everything above.
-    "__main__.py",
-    "requirements.txt",
-    "wheels/",
 )
 
 
