@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.infra.bootstrap.command import CommandResult
+from holdfast.infra.cloud_commands import CommandResult
 from holdfast.infra.clouds import cloud_of
 from holdfast.infra.cost.command import cost_of, region_of
 from holdfast.infra.cost.estimate import budget_problems
