@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.infra.preflight.quotas import QuotaUse

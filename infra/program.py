@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.infra.clouds import Cloud, Platform, Settings
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
@@ -32,7 +32,7 @@ NOT_COMPARED: Final = (
 
 
 def main() -> None:
-    """Compose the selected stack in a process of its own: the program of this repository, and of a project from `holdfast init`."""
+    """Compose the selected stack in a process of its own: the program of this repository, and of projects from `templates/`."""
     # The process ends in seconds, and its garbage with it: to look for garbage takes a tenth of its time.
     gc.disable()
     run(check_access=True)

@@ -60,13 +60,6 @@ def reachability_warnings(
                 yield f"namespace {namespace.name!r}: {where}: {why}"
 
 
-def walks(
-    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary]
-) -> Iterator[tuple[str, Walk]]:
-    """The way of each shape down its ladder, with the name of its namespace."""
-    return ((namespace.name, found) for namespace in namespaces for found in _walks_of(namespace, pools))
-
-
 def _walks_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Iterator[Walk]:
     tiers = _tiers(namespace, pools)
     return (walk(shape, tiers) for shape in shapes_of(namespace, pools))

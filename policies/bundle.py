@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    import argparse
 
 _PACK: Final = Path(__file__).resolve().parent
 _SOURCES: Final = _PACK.parent
@@ -29,17 +26,6 @@ _SKIPPED: Final = (
     "profiles",
     "__main__.py",
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="an earlier pack in it is replaced")
-
-
-def run(parsed: argparse.Namespace) -> int:
-    """Write the pack."""
-    build(parsed.folder)
-    return 0
 
 
 def build(folder: Path) -> None:

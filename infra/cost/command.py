@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.infra.bootstrap.command import run_command
+from holdfast.infra.cloud_commands import run_command
 from holdfast.infra.clouds import pool_summaries
 from holdfast.infra.cost.estimate import NO_RECORDS, budget_problems, stack_cost
 from holdfast.infra.cost.report import cost_report

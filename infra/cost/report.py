@@ -1,4 +1,4 @@
-"""The texts of a cost estimate: for the terminal, for a preview's log, and as Markdown for a pull request. Pure."""
+"""The texts of a cost estimate: for the terminal, and for a preview's log. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def summary(cost: StackCost) -> str:
     """One sentence for a preview's log."""
     return (
         f"cost: {cost.without_jobs} USD an hour without jobs, {_most(cost.with_full_pools)} with full pools"
-        f"{_unknown_clause(cost)}. `holdfast cost STACK` shows the parts."
+        f"{_month(cost.with_full_pools)}{_unknown_clause(cost)}. `holdfast cost STACK` shows the parts."
     )
 
 
@@ -69,34 +69,6 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
     yield from _notes(cost, region)
 
 
-def cost_change(before: StackCost | None, after: StackCost, region: str) -> Iterator[str]:
-    """The lines of a pull request's comment: the cost of the stack before and after it; before is None for a new stack."""
-    yield "| USD an hour | before | after | a month |"
-    yield "|---|---|---|---|"
-    new = "new"
-    for title, old, now in (
-        ("without jobs", new if before is None else str(before.without_jobs), after.without_jobs),
-        (
-            "at most, with full pools",
-            new if before is None else _most(before.with_full_pools),
-            after.with_full_pools,
-        ),
-    ):
-        text = _most(now) if title.startswith("at most") else str(now)
-        yield f"| {title} | {old} | {text} | {_month(now)} |"
-    earlier = {} if before is None else {pool.name: _most(pool.full) for pool in before.pools}
-    for pool in after.pools:
-        full = _most(pool.full)
-        if earlier.get(pool.name) != full:
-            yield f"| pool `{pool.name}`, all {pool.max_nodes} nodes | {earlier.get(pool.name, 'none')} | {full} | {_month(pool.full)} |"
-    for name in sorted(earlier.keys() - {pool.name for pool in after.pools}):
-        yield f"| pool `{name}` | {earlier[name]} | none | 0 |"
-    yield ""
-    unknown = _unknown_clause(after).removeprefix("; ")
-    yield from ([f"{unknown[:1].upper()}{unknown[1:]}."] if unknown else [])
-    yield " ".join(_notes(after, region))
-
-
 def _by_shape(cost: StackCost) -> Mapping[tuple[str, str], Sequence[CostRange]]:
     found: dict[tuple[str, str], list[CostRange]] = {}
     for each in cost.tiers:
@@ -122,7 +94,7 @@ def _most(cost: CostRange) -> str:
 
 
 def _month(cost: CostRange) -> str:
-    return "unknown" if cost.high is None else f"up to {cost.high * _HOURS_OF_A_MONTH:,.0f}"
+    return "" if cost.high is None else f", {cost.high * _HOURS_OF_A_MONTH:,.0f} a month"
 
 
 def _unknown_clause(cost: StackCost) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.scheduling.cost import StackCost
     from holdfast.scheduling.json import JsonValue
     from holdfast.scheduling.prices import CostRange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.infra.bootstrap.command import run_command
+from holdfast.infra.cloud_commands import run_command
 from holdfast.infra.paths import stack_file
 from holdfast.infra.preflight.quotas import report
 from holdfast.infra.program import quota_uses

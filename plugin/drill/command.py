@@ -1,4 +1,4 @@
-"""`holdfast drill` and `kubectl holdfast drill`: interrupts a node of a job as a cloud does, and measures what that costs."""
+"""`kubectl holdfast drill`: interrupts a node of a job as a cloud does, and measures what that costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.kube.client import NODE, NODECLAIM, POD, ApiError, Unreachable
 from holdfast.fallback.kube.objects import name_of, namespace_of, objects, text
 from holdfast.fallback.policy.policy import Policy
-from holdfast.plugin.command_line import JOB_HELP, access_of, add_access, open_cluster
+from holdfast.plugin.command_line import JOB_HELP, access_of, open_cluster
 from holdfast.plugin.drill.plan import (
     Taking,
     Target,
@@ -81,7 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--price", type=float, help="of a node per hour (default: the tier's `price`)")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="how to report")
-    add_access(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import webbrowser
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from holdfast.plugin.command_line import access_of, add_access, errors_for_the_user, open_cluster
+from holdfast.plugin.command_line import access_of, errors_for_the_user, open_cluster
 from holdfast.plugin.connection import find_target
 from holdfast.plugin.ui.board import Reading, board, views_of, with_spans
 from holdfast.plugin.ui.server import Feed, PageServer
@@ -29,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--port", type=_port, default=0, help="the port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-    add_access(parser)
 
 
 def _port(given: str) -> int:

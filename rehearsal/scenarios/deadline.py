@@ -92,7 +92,9 @@ class KubectlPlugin:
     def build(self) -> None:
         """Write the file. Raises RehearsalError if that fails."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._run([sys.executable, "-m", "holdfast", "plugin", str(self.folder / "kubectl-holdfast")])
+        self._run(
+            [sys.executable, "-m", "holdfast", "pack", "--kubectl", str(self.folder / "kubectl-holdfast")]
+        )
 
     def jobs(self, namespace: str) -> str:
         """Return what `kubectl holdfast jobs` prints. Raises RehearsalError if it fails."""

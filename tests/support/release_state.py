@@ -1,4 +1,4 @@
-"""What the last release registers for each stack file, and what an upgrade of such a stack does: `make release-state` records it.
+"""What the last release registers for each stack file, and what an upgrade of such a stack does: `python -m tests.support.release_state` records it.
 
 The steps of an upgrade are those of the engine, by the simulated providers' own comparison of inputs.
 """
@@ -8,6 +8,7 @@ import json
 import lzma
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,6 @@ import grpc
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.infra.program import load_platform
-from holdfast.infra.release.build import project_version
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.provider import CloudProvider
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds, no_nodes
@@ -54,6 +54,11 @@ class Step:
         kind, _, name = self.urn.rpartition("::")
         because = f" ({', '.join(self.changed)})" if self.changed else ""
         return f"{self.kind} {kind.rpartition('$')[2]} {name}{because}"
+
+
+def project_version() -> str:
+    """The version in pyproject.toml."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
 
 
 def stack_texts() -> Mapping[str, str]:
@@ -177,7 +182,7 @@ def main() -> int:
     """Record the state of this version."""
     files = stack_texts()
     state = {
-        "version": project_version((ROOT / "pyproject.toml").read_text("utf-8")),
+        "version": project_version(),
         "files": files,
         "stacks": {stack: registered(stack, text) for stack, text in files.items()},
     }

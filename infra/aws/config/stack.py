@@ -115,7 +115,7 @@ class AwsDocument(CloudDocument):
     fixes: ClassVar[Mapping[str, str]] = {
         "region": "Write aws:region beside holdfast:platform, where the AWS provider reads it.",
         "zones": "Move it to network.",
-        "resourcePools": "Write pools; `holdfast determined FILE` turns Determined's list into it.",
+        "resourcePools": "Write pools; docs/determined.md has the table of fields.",
     }
 
     cloud: Literal["aws"] = Field(description="aws", examples=["aws"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight.checks import QuotaDemand
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.scheduling.machines.ec2_quotas import Ec2Quota
 
 _SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"

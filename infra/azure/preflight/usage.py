@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.labels import CapacityType

@@ -15,7 +15,7 @@ from holdfast.scheduling.machines import machine_catalogue, with_attached
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from holdfast.infra.bootstrap.command import Runner
+    from holdfast.infra.cloud_commands import Runner
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue

@@ -53,7 +53,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an account of eleven digits": wrong(".account", "12345678901", "get-caller-identity"),
     "an account with hyphens": wrong(".account", "1234-5678-9012", "get-caller-identity"),
     "a region in the document": wrong(".region", "us-east-1", "aws:region"),
-    "resourcePools of Determined": wrong(".resourcePools", [], "holdfast determined"),
+    "resourcePools of Determined": wrong(".resourcePools", [], "docs/determined.md"),
     # the cluster
     "a version without MutatingAdmissionPolicy": wrong(".cluster.version", "1.35", "{key: karpenter.sh/capacity-type, operator: Equal,"),
     "a version without pinned add-ons": wrong(".cluster.version", "1.99", f'Write "{versions.KUBERNETES}".'),

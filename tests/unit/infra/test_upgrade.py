@@ -10,10 +10,17 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 import pulumi
 import pytest
 
-from holdfast.infra.release.build import project_version
 from holdfast.scheduling.json import Json, JsonValue, mapping
 from tests.support.fakes.pulumi_engine import record
-from tests.support.release_state import ROOT, Step, kept_of, recorded_state, registered, upgrade
+from tests.support.release_state import (
+    ROOT,
+    Step,
+    kept_of,
+    project_version,
+    recorded_state,
+    registered,
+    upgrade,
+)
 
 State: TypeAlias = dict[str, Json]
 
@@ -58,7 +65,7 @@ def test_an_upgrade_from_the_last_release_replaces_and_deletes_only_what_the_cha
     lost = [str(step) for step in losses(resources(stack), today) if str(step).split(" (")[0] not in named]
     assert lost == [], (
         "a stack of the last release would lose these. Keep name, parent and inputs, or write an alias; if it must be, name each in "
-        "`Breaking changes`, as `replace aws:eks/cluster:Cluster cluster-control-plane-eks`. Before the first release: make release-state"
+        "`Breaking changes`, as `replace aws:eks/cluster:Cluster cluster-control-plane-eks`. Before the first release: python -m tests.support.release_state"
     )
 
 
@@ -184,7 +191,9 @@ def stored(build: Callable[[], object]) -> Mapping[str, Json]:
 
 
 def test_the_recorded_state_is_that_of_the_last_release() -> None:
-    version = project_version((ROOT / "pyproject.toml").read_text("utf-8"))
+    version = project_version()
     released = [each for each in re.findall(r"(?m)^## (\d+\.\d+\.\d+)", changelog()) if each != version]
-    assert release()["version"] in {version, *released[:1]}, "run `make release-state` after a release"
+    assert release()["version"] in {version, *released[:1]}, (
+        "run `python -m tests.support.release_state` after a release"
+    )
     assert set(mapping(release()["stacks"])) == set(STACKS), "each example stack is upgraded"

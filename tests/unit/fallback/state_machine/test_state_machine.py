@@ -285,7 +285,7 @@ class LadderMachine(RuleBasedStateMachine):
         return decision
 
 
-# `make model` takes the same jobs through a million steps.
+# `make soak RUN=model` takes the same jobs through a million steps.
 LadderMachine.TestCase.settings = settings(
     max_examples=sized(60, soak=2000), stateful_step_count=40, deadline=None
 )

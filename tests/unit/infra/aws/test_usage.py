@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from holdfast.infra.aws.preflight.usage import quota_uses
-from holdfast.infra.bootstrap.command import CommandResult
+from holdfast.infra.cloud_commands import CommandResult
 from holdfast.infra.preflight.quotas import QuotaUse, report
 from tests.support.builders.configurations import aws_platform
 

@@ -16,7 +16,7 @@ from holdfast.infra.azure.preflight import queries
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_warnings
 from holdfast.infra.azure.preflight.quotas import LocationLimits, location_limits
 from holdfast.infra.azure.preflight.usage import subscription_quota_uses
-from holdfast.infra.bootstrap.command import CommandResult
+from holdfast.infra.cloud_commands import CommandResult
 from holdfast.infra.preflight.quotas import QuotaUse, report
 from holdfast.scheduling.json import Json
 from tests.support.builders.azure_stacks import PLATFORMS

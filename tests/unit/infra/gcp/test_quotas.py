@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from holdfast.infra.bootstrap.command import CommandResult
+from holdfast.infra.cloud_commands import CommandResult
 from holdfast.infra.gcp.preflight.checks import preflight_warnings
 from holdfast.infra.gcp.preflight.quotas import Quota, QuotaRow, granted_in, quota_uses, takes_of
 from holdfast.infra.gcp.preflight.usage import project_quota_uses

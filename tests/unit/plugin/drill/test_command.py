@@ -1,6 +1,5 @@
 """The drill as a command: rights before anything else, the requests that take a node, and the exit code."""
 
-import argparse
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import pytest
 from holdfast.components.fallback_policy.definition import API_VERSION
 from holdfast.fallback.jobs.patches import write_state
 from holdfast.fallback.kube.client import ApiError, Unreachable
+from holdfast.plugin.__main__ import build_parser
 from holdfast.plugin.cluster import Cluster
 from holdfast.plugin.connection import Access
 from holdfast.plugin.drill import command
@@ -65,9 +65,7 @@ def drill(found: NamespaceRequests, monkeypatch: pytest.MonkeyPatch, *words: str
 
     monkeypatch.setattr(command, "open_cluster", opened)
     monkeypatch.setattr(command.time, "sleep", grow)
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(["jobset/train", *words]))
+    return command.run(build_parser().parse_args(["drill", "jobset/train", *words]))
 
 
 def test_notice_deletes_the_nodeclaim_as_karpenter_does(
@@ -206,6 +204,4 @@ def drill_by_hand(found: NamespaceRequests, monkeypatch: pytest.MonkeyPatch, clo
 
     monkeypatch.setattr(command, "open_cluster", opened)
     monkeypatch.setattr(command.time, "sleep", cloud)
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(["jobset/train", "--by-hand"]))
+    return command.run(build_parser().parse_args(["drill", "jobset/train", "--by-hand"]))
