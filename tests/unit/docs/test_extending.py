@@ -30,9 +30,6 @@ OPERATOR_FACTS: Final = {
     "policies/inputs/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
     "policies/inputs/namespaces/obstacles.py": "operators of other teams that may stand on spot",
 }
-CLOUD_FACTS: Final = {
-    "simulator/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
-}
 
 GCP: Final = "gcp|gke|gcs"
 
@@ -165,6 +162,6 @@ def test_only_the_listed_files_name_a_cloud() -> None:
     known = listed("## A cloud")
     packages = {f"infra/gcp{folder}/__init__.py" for folder in ("", "/config", "/preflight")}
     own = {path for path in sources() if re.search(rf"(?:^|[/._-])(?:{GCP})[/._-]", f"{path}/")} - packages
-    named = (own | modules_naming(GCP)) - packages - CLOUD_FACTS.keys()
+    named = (own | modules_naming(GCP)) - packages
     missing = sorted(path for path in named if not is_below(path, known))
     assert not missing, f"list them in docs/extending.md: {missing}"
