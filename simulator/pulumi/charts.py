@@ -62,16 +62,15 @@ class ChartMirror:
         found = sorted(each.name for each in self.directory.glob("*") if each.is_dir())
         return ", ".join(found) or "nothing: run `make tools`"
 
-    def lend(self, release: struct_pb2.Struct) -> ChartAddress:
+    def lend(self, token: str, release: struct_pb2.Struct) -> ChartAddress:
         """Put the chart's directory into the inputs of a release; return the address that it replaces.
 
-        Leaves a chart that is not known yet. Raises RehearsalError if the mirror does not have the chart.
+        Leaves a chart that is not known yet, and resources of other types. Raises RehearsalError if the mirror does not have the chart.
         """
-        chart = release.fields["chart"].string_value if "chart" in release.fields else ""
-        options = release.fields[_OPTIONS].struct_value.fields if _OPTIONS in release.fields else {}
-        repo = options["repo"].string_value if "repo" in options else ""
-        version = release.fields["version"].string_value if "version" in release.fields else ""
-        if not chart or {chart, repo, version} & UNKNOWN_STRINGS:
+        chart = _text(release, "chart")
+        repo = _text(release.fields[_OPTIONS].struct_value, "repo") if _OPTIONS in release.fields else ""
+        version = _text(release, "version")
+        if token != RELEASE or not chart or {chart, repo, version} & UNKNOWN_STRINGS:
             return {}
         directory = self.find(chart, version=version or None, repo=repo or None)
         address: dict[str, struct_pb2.Value] = {}
@@ -81,6 +80,10 @@ class ChartMirror:
                 address[name].CopyFrom(release.fields.pop(name))
         release.fields["chart"].string_value = str(directory.resolve())
         return address
+
+
+def _text(properties: struct_pb2.Struct, name: str) -> str:
+    return properties.fields[name].string_value if name in properties.fields else ""
 
 
 def give_back(release: struct_pb2.Struct, address: ChartAddress) -> None:

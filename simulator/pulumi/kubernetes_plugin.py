@@ -125,7 +125,7 @@ class KubernetesPlugin(ResourceProviderServicer):
     ) -> provider_pb2.CheckResponse:
         """Let the plugin read the chart of a release from the mirror."""
         try:
-            address = self._charts.lend(request.news) if request.type == RELEASE else {}
+            address = self._charts.lend(request.type, request.news)
         except RehearsalError as error:
             failure = provider_pb2.CheckFailure(property="chart", reason=str(error))
             return provider_pb2.CheckResponse(failures=[failure])
@@ -140,7 +140,7 @@ class KubernetesPlugin(ResourceProviderServicer):
         if not request.preview:
             self._faults.before_call(f"create {request.type}")
             self._faults.before_create(request.urn)
-        address = self._charts.lend(request.properties) if request.type == RELEASE else {}
+        address = self._charts.lend(request.type, request.properties)
         created: provider_pb2.CreateResponse = self._forward("Create", request, context)
         give_back(created.properties, address)
         if not request.preview:
@@ -160,7 +160,7 @@ class KubernetesPlugin(ResourceProviderServicer):
         """Inject faults into an update."""
         if not request.preview:
             self._faults.before_call(f"update {request.type}")
-        address = self._charts.lend(request.news) if request.type == RELEASE else {}
+        address = self._charts.lend(request.type, request.news)
         updated: provider_pb2.UpdateResponse = self._forward("Update", request, context)
         give_back(updated.properties, address)
         return updated
@@ -351,7 +351,7 @@ def _object_id(client: KubeClient, inputs: Json) -> str | None:
     except NoSuchKind:
         return None
     found = mapping((live or {}).get("metadata"))
-    managers = {mapping(each).get("manager") for each in sequence(found.get("managedFields"))}
+    managers = [mapping(each).get("manager") for each in sequence(found.get("managedFields"))]
     if inputs.get(_MANAGER) not in managers:
         return None
     return f"{found['namespace']}/{name}" if found.get("namespace") else name

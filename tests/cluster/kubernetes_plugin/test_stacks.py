@@ -128,7 +128,7 @@ def test_a_deployment_that_never_runs_names_the_reason_and_the_next_run_repairs_
     stack.destroy()
 
 
-def _elsewhere(name: str, settings: Json) -> Callable[[], None]:
+def _elsewhere(name: str) -> Callable[[], None]:
     kubeconfig: Json = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -139,7 +139,7 @@ def _elsewhere(name: str, settings: Json) -> Callable[[], None]:
     }
 
     def program() -> None:
-        elsewhere = kubernetes.Provider("elsewhere", kubeconfig=json.dumps(kubeconfig), **settings)
+        elsewhere = kubernetes.Provider("elsewhere", kubeconfig=json.dumps(kubeconfig))
         core.Namespace("team", metadata={"name": name}, opts=pulumi.ResourceOptions(provider=elsewhere))
         core.Namespace("here", metadata={"name": f"{name}-2"})
 
@@ -149,7 +149,7 @@ def _elsewhere(name: str, settings: Json) -> Callable[[], None]:
 def test_objects_of_every_provider_go_to_the_control_plane(
     stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
-    assert stack.up(_elsewhere(name, {}), reach=everywhere) == {"create": 4}
+    assert stack.up(_elsewhere(name), reach=everywhere) == {"create": 4}
     assert client.get("v1", "Namespace", name)
     assert client.get("v1", "Namespace", f"{name}-2")
     assert stack.destroy() == {"delete": 4}
@@ -161,11 +161,11 @@ def test_an_unreachable_cluster_is_planned_and_then_refused_with_the_reason(
     def refused(connection: KubeconfigContext) -> str | None:
         return "dial tcp: lookup cluster.example: no such host"
 
-    assert stack.preview(_elsewhere(name, {}), reach=refused) == {"create": 4}
+    assert stack.preview(_elsewhere(name), reach=refused) == {"create": 4}
     with pytest.raises(
         EngineFailure, match=r"cluster is unreachable: (.|\n)*lookup cluster.example: no such host"
     ):
-        stack.up(_elsewhere(name, {}), reach=refused)
+        stack.up(_elsewhere(name), reach=refused)
     assert client.get("v1", "Namespace", name) is None
     assert client.get("v1", "Namespace", f"{name}-2"), "another provider of the program works"
     stack.destroy()

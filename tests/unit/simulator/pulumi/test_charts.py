@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import struct_pb2
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.charts import ChartMirror, give_back
+from holdfast.simulator.pulumi.charts import RELEASE, ChartMirror, give_back
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, from_struct, to_struct
 
 
@@ -20,7 +20,7 @@ def mirror(tmp_path: Path) -> ChartMirror:
 
 def _lent(mirror: ChartMirror, **inputs: object) -> struct_pb2.Struct:
     release = to_struct(inputs)  # pyright: ignore[reportArgumentType] - literals of the tests
-    mirror.lend(release)
+    mirror.lend(RELEASE, release)
     return release
 
 
@@ -36,7 +36,7 @@ def test_a_chart_is_lent_by_each_form_of_its_address_and_given_back(
     mirror: ChartMirror, inputs: Properties, folder: str
 ) -> None:
     release = to_struct(inputs)
-    address = mirror.lend(release)
+    address = mirror.lend(RELEASE, release)
     lent = str((mirror.base / folder).resolve())
     assert from_struct(release) == {**{k: v for k, v in inputs.items() if k == "version"}, "chart": lent}
     outputs = to_struct({**from_struct(release), "__inputs": Secret(from_struct(release))})
