@@ -251,8 +251,7 @@ class _Refusal(ThreadingHTTPServer):
 
     def __init__(self, reason: str) -> None:
         super().__init__(("127.0.0.1", 0), _Refusing)
-        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": reason}
-        self.answer = dumps({**status, "code": HTTPStatus.UNAUTHORIZED.value}).encode()
+        self.reason = reason.encode()
         threading.Thread(target=self.serve_forever, daemon=True, name="unreachable cluster").start()
 
     @property
@@ -279,12 +278,13 @@ class _Refusal(ThreadingHTTPServer):
 class _Refusing(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Refuse."""
-        answer = cast("_Refusal", self.server).answer
-        self.send_response(HTTPStatus.UNAUTHORIZED)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        reason = cast("_Refusal", self.server).reason
+        # The client takes over the text of no other code.
+        self.send_response(HTTPStatus.FORBIDDEN)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(reason)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(reason)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
