@@ -74,6 +74,12 @@ def policy_annotations(rule: AdmissionRule) -> Mapping[str, str]:
     return {TOLERATES: json.dumps(told, sort_keys=True)}
 
 
+def _metadata(rule: AdmissionRule) -> Json:
+    annotations = policy_annotations(rule)
+    # The API server drops an empty map, which would be a change in each run.
+    return {"name": policy_name(rule), **({"annotations": annotations} if annotations else {})}
+
+
 def patches(rule: AdmissionRule) -> Sequence[str]:
     """Return the rule's JSON patches, in the order in which they are applied."""
     if isinstance(rule, AnnotationRule):
@@ -132,10 +138,7 @@ class TrainingAdmission(ComponentResource):
                 f"{name}-{rule.name}",
                 ADMISSION,
                 "MutatingAdmissionPolicy",
-                {
-                    "metadata": {"name": policy_name(rule), "annotations": policy_annotations(rule)},
-                    "spec": policy_spec(rule),
-                },
+                {"metadata": _metadata(rule), "spec": policy_spec(rule)},
                 opts=ResourceOptions(parent=self),
             )
             KubernetesObject(

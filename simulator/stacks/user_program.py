@@ -15,9 +15,9 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, mapping
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_provider.instances import everywhere
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, Subject
+from holdfast.simulator.pulumi.kubernetes_plugin import everywhere
 from holdfast.simulator.pulumi.providers import installed_plugin
 from holdfast.simulator.pulumi.settings import read_yaml, stack_file
 from holdfast.simulator.stacks.stack import Stack, StackEnvironment

@@ -19,9 +19,8 @@ from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.configuration import read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider import deletion
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject
+from holdfast.simulator.pulumi import CommandOutcome, EngineFailure, Rehearsal, Subject, kubernetes_plugin
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
@@ -198,7 +197,7 @@ def blocked(stack: Stack) -> EngineFailure:
     assert client.list("karpenter.sh/v1", "NodeClaim"), "machines run"
     _scale_karpenter(client, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deletion, "LONGEST_SECONDS", 20.0)
+        patch.setattr(kubernetes_plugin, "LONGEST_DELETE_SECONDS", 20.0)
         with stack.session() as rehearsal, pytest.raises(EngineFailure) as failure:
             rehearsal.destroy()
     assert client.list("karpenter.sh/v1", "NodeClaim"), "a destroy without Karpenter forgets no machine"

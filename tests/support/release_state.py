@@ -21,10 +21,9 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import Json, JsonValue, mapping, sequence
 from holdfast.simulator.clouds.provider import CloudProvider
 from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds, no_nodes
-from holdfast.simulator.kubernetes_provider.diff import object_diff
-from holdfast.simulator.kubernetes_provider.instances import replacing
-from holdfast.simulator.kubernetes_provider.operation import ProviderSettings
+from holdfast.simulator.pulumi.diff import changes, diff_response
 from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.kubeconfig import read_connection
 from holdfast.simulator.pulumi.values import to_struct
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.fakes.pulumi_engine import Recorded, Recording
@@ -35,6 +34,15 @@ FILE: Final = ROOT / "tests" / "fixtures" / "release_state.json.xz"
 
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _PROVIDER: Final = "pulumi:providers:"
+#: The fields whose change makes the Kubernetes plugin replace an object of our stacks.
+_IDENTITY: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace", "roleRef")
+_IMMUTABLE: Final[Mapping[str, Sequence[str]]] = {
+    "kubernetes:core/v1:ConfigMap": ("data", "binaryData"),
+    "kubernetes:core/v1:PersistentVolumeClaim": ("spec",),
+    "kubernetes:core/v1:Secret": ("data", "stringData", "type"),
+    "kubernetes:apps/v1:Deployment": ("spec.selector",),
+    "kubernetes:storage.k8s.io/v1:StorageClass": ("parameters", "provisioner"),
+}
 #: A longer text is compared by its hash: the controller's program, the charts' values.
 _LONGEST_TEXT: Final = 200
 #: The local stack names folders of its checkout.
@@ -162,14 +170,15 @@ def _change(clouds: SimulatedClouds, urn: str, before: Json, after: Json) -> Ste
 def _diff(clouds: SimulatedClouds, kind: str, urn: str, old: Json, new: Json) -> provider_pb2.DiffResponse:
     package = kind.partition(":")[0]
     if kind.startswith(_PROVIDER):
-        selecting = [each.path for each in replacing(old, new)]
-        return provider_pb2.DiffResponse(diffs=sorted({*old, *new}), replaces=selecting)
+        before, after = (read_connection(each) for each in (old, new))
+        is_another = before is not None and after is not None and before.cluster != after.cluster
+        return provider_pb2.DiffResponse(
+            diffs=sorted({*old, *new}), replaces=["kubeconfig"] if is_another else []
+        )
     if package == "kubernetes":
-        found = object_diff(old, new, settings=ProviderSettings())
-        if kind == _RELEASE:
-            fixed = [each for each in ("name", "namespace") if old.get(each) != new.get(each)]
-            return provider_pb2.DiffResponse(diffs=found.diffs, replaces=fixed)
-        return found
+        found = changes(old, new)
+        fixed = ("name", "namespace") if kind == _RELEASE else (*_IDENTITY, *_IMMUTABLE.get(kind, ()))
+        return diff_response(found, replacing=[each for each in found if each.within(fixed)])
     request = provider_pb2.DiffRequest(
         urn=urn, type=kind, name=urn.rpartition("::")[2], old_inputs=to_struct(old), news=to_struct(new)
     )

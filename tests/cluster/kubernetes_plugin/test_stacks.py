@@ -1,5 +1,6 @@
-"""Stacks on the simulated kubernetes provider, run by the real engine."""
+"""Stacks on the real Kubernetes plugin, run by the real engine: what rehearsals depend on."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
-from tests.support.clusters.kubernetes_provider import KubernetesStack
+from holdfast.simulator.pulumi.kubeconfig import KubeconfigContext
+from holdfast.simulator.pulumi.kubernetes_plugin import everywhere
+from tests.cluster.kubernetes_plugin.conftest import KubernetesStack
 from tests.support.clusters.team_program import config_of, team, web_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
@@ -119,21 +122,65 @@ def test_a_deployment_that_never_runs_names_the_reason_and_the_next_run_repairs_
 
         return run
 
-    with pytest.raises(EngineFailure, match=r"0 of 1 pods are available(.|\n)*didn't match"):
+    with pytest.raises(EngineFailure, match="Minimum number of live Pods was not attained"):
         stack.up(program({"no-node": "has-this"}))
     assert stack.up(program({})) == {"update": 1}, "the failed object does not block the update"
     stack.destroy()
 
 
-def test_a_dead_control_plane_is_one_clear_error(workspace: Workspace, tmp_path: Path, name: str) -> None:
-    dead = tmp_path / "local" / "kubeconfig"
-    dead.parent.mkdir()
+def _elsewhere(name: str) -> Callable[[], None]:
+    kubeconfig: Json = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://cluster.example"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+
+    def program() -> None:
+        elsewhere = kubernetes.Provider("elsewhere", kubeconfig=json.dumps(kubeconfig))
+        core.Namespace("team", metadata={"name": name}, opts=pulumi.ResourceOptions(provider=elsewhere))
+        core.Namespace("here", metadata={"name": f"{name}-2"})
+
+    return program
+
+
+def test_objects_of_every_provider_go_to_the_control_plane(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    assert stack.up(_elsewhere(name), reach=everywhere) == {"create": 4}
+    assert client.get("v1", "Namespace", name)
+    assert client.get("v1", "Namespace", f"{name}-2")
+    assert stack.destroy() == {"delete": 4}
+
+
+def test_an_unreachable_cluster_is_planned_and_then_refused_with_the_reason(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    def refused(connection: KubeconfigContext) -> str | None:
+        return "dial tcp: lookup cluster.example: no such host"
+
+    assert stack.preview(_elsewhere(name), reach=refused) == {"create": 4}
+    with pytest.raises(
+        EngineFailure, match=r"cluster is unreachable: (.|\n)*lookup cluster.example: no such host"
+    ):
+        stack.up(_elsewhere(name), reach=refused)
+    assert client.get("v1", "Namespace", name) is None
+    assert client.get("v1", "Namespace", f"{name}-2"), "another provider of the program works"
+    stack.destroy()
+
+
+def test_a_dead_control_plane_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    workspace = Workspace(project_root=tmp_path)
+    dead = workspace.kubeconfig("local")
+    dead.parent.mkdir(parents=True)
     dead.write_text(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
         "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
         "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\nusers: [{name: u, user: {}}]\n"
     )
-    stack = KubernetesStack(name=name, workspace=workspace, kubeconfig=dead)
+    stack = KubernetesStack(name=name, workspace=workspace)
     with pytest.raises(EngineFailure) as failure:
         stack.preview(team(name))
     told = str(failure.value)
