@@ -201,7 +201,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "build a release twice, compare the bytes, and write its files", "holdfast.infra.release.build"
         ),
         "schemas": _of_module(
-            "regenerate the editor schemas of stack files", "holdfast.infra.config.editor_schema"
+            "regenerate the editors' schemas and the tables of configuration.md", "holdfast.infra.config.editor_schema"
         ),
         "ci": _of_module(
             "publish a workflow's result about a stack to its pull request or an issue",

@@ -242,7 +242,7 @@ class ConvertedPool:
         """The pool as an item of `pools`."""
         optional: dict[str, JsonValue] = {}
         if self.volume_gib is not None:
-            optional["volumeGiB"] = self.volume_gib
+            optional["diskGiB"] = self.volume_gib
         if self.is_default:
             optional["default"] = True
         return {

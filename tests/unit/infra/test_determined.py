@@ -45,7 +45,7 @@ def refused(*pools: JsonValue) -> tuple[Problem, ...]:
     [
         (SPOT_G4DN, {"name": "aws-spot-g4dn-metal", "capacity": "spot", "instanceTypes": ["g4dn.metal"], "maxNodes": 10}, "each of its four facts has its field"),
         ({"pool_name": "bare", "provider": {"type": "aws"}}, {"name": "bare", "capacity": "on-demand", "instanceTypes": ["g4dn.metal"], "maxNodes": 5}, "missing fields have Determined's defaults"),
-        (changed(root_volume_size=300), {"name": "aws-spot-g4dn-metal", "capacity": "spot", "instanceTypes": ["g4dn.metal"], "maxNodes": 10, "volumeGiB": 300}, "jobs may need the room"),
+        (changed(root_volume_size=300), {"name": "aws-spot-g4dn-metal", "capacity": "spot", "instanceTypes": ["g4dn.metal"], "maxNodes": 10, "diskGiB": 300}, "jobs may need the room"),
     ],
 )  # fmt: skip
 def test_a_pool_of_determined_becomes_a_pool(pool: Document, entry: Document, reason: str) -> None:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.components.network.cidrs import MOST_ZONES, plan_subnets
-from holdfast.infra.aws.config.network import AwsExistingNetwork, AwsNewNetwork
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsExistingNetwork, AwsNewNetwork, AwsPlatform
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import regions
@@ -115,7 +114,7 @@ def test_an_existing_network_may_have_any_zone_and_a_placement_group_needs_one()
         lambda d: (d.update(network=BROUGHT), changed(".pools[2]", zones=["us-west-2d"])(d))
     )
     assert not aws_problems(existing), "only the account knows where the subnets are"
-    placed = aws_document(changed(".pools[2]", placementGroup=True, zones=["us-west-2b"], efa=True))
+    placed = aws_document(changed(".pools[2]", compactPlacement=True, zones=["us-west-2b"], efa=True))
     assert not aws_problems(placed), "that is where its machines can be close together"
 
 
