@@ -55,17 +55,17 @@ class OtherClusterSection(Section):
 
     name: DnsLabel = Field(description="a name, which tiers refer to", examples=["us-east-2"])
     stack: StackName | None = Field(
-        None,
+        default=None,
         description="the full name of the cluster's stack, such as `my-organization/holdfast/aws-us-east-2`; each stack once",
     )
     server: Annotated[str, Text(_ADDRESS, "https://203.0.113.10:6443", _HTTPS, _SERVER_FIX)] | None = Field(
-        None, description="instead of `stack`, the address of the API server, as in a kubeconfig"
+        default=None, description="instead of `stack`, the address of the API server, as in a kubeconfig"
     )
     certificate_authority: (
         Annotated[str, AfterValidator(_authority), Allowed("certificates in base64", "LS0tLS1CRUdJTi…")]
         | None
     ) = Field(
-        None,
+        default=None,
         description="beside `server`: the certificates that sign its certificate, in base64, as in a kubeconfig; by default the "
         "authorities of the controller's image",
     )
@@ -91,7 +91,7 @@ class AcceptedClusterSection(Section):
         examples=["[vision]"],
     )
     checkpoints: StackName | None = Field(
-        None,
+        default=None,
         description="the full name of the cluster's stack, on the same cloud: all jobs in `namespaces` keep their checkpoints in the "
         "bucket of that stack; on AWS in the same account, on Azure in the same tenant, through a private endpoint ([what it "
         "needs](another-cluster.md#checkpoints-and-what-they-cost))",

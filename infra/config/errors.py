@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import yaml
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
@@ -110,6 +110,8 @@ def example(info: FieldInfo) -> str:
     if notes and notes[0].example:
         return notes[0].example
     default: object = info.get_default(call_default_factory=False)
+    if info.annotation is bool:
+        return "false" if default else "true"
     if default not in (None, ()) and info.default_factory is None and not info.is_required():
         return in_yaml(default)
     return _example_of(info.annotation)
@@ -141,12 +143,9 @@ def in_yaml(value: object) -> str:
     """A value as YAML has it on one line."""
     if isinstance(value, Section):
         value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    text = json.loads(json.dumps(value, default=str))
-    return (
-        cast("str", yaml.dump(text, default_flow_style=True, sort_keys=False, width=10_000))
-        .removesuffix("\n...\n")
-        .strip()
-    )
+    plain = json.loads(json.dumps(value, default=str))
+    text = yaml.dump(plain, default_flow_style=True, sort_keys=False, width=10_000)
+    return text.removesuffix("\n...\n").strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +249,7 @@ def _wrong_value(found: _Location, detail: ErrorDetails, root: str) -> Problem:
 
 
 def _fix(info: FieldInfo, name: str, detail: ErrorDetails) -> str:
-    kind, value = detail["type"], cast("Any", detail["input"])
+    kind, value = detail["type"], cast("object", detail["input"])
     if kind == WITH_FIX:
         return str(detail.get("ctx", {})["fix"])
     written = f"`{name}: {example(info)}`"
@@ -259,9 +258,10 @@ def _fix(info: FieldInfo, name: str, detail: ErrorDetails) -> str:
         return f"Add {written}{beside}."
     if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
         return f'Put it in quotes: "{value}".'
-    if kind == "string_type" and isinstance(value, list) and len(cast("list[object]", value)) == 1:
-        return f"Write {format_value(value[0])}, without the brackets."
-    close = _close_member(info.annotation, value)
+    listed = cast("list[object]", value) if isinstance(value, list) else []
+    if kind == "string_type" and len(listed) == 1:
+        return f"Write {format_value(listed[0])}, without the brackets."
+    close = _close_member(info.annotation, cast("object", value))
     return f'Write "{close}".' if close else f"Write, for example, {written}{beside}."
 
 

@@ -113,9 +113,10 @@ def one_of_them(why: str) -> BeforeValidator:
     """A validator of a field with one value: it rejects a list of several; `why` says what to do with them."""
 
     def check(value: object) -> object:
-        if isinstance(value, list | tuple) and len(cast("Sequence[object]", value)) != 1:
+        listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+        if len(listed) > 1:
             raise error_with_fix(f"Write one of them: {why}")
-        return value
+        return cast("object", value)
 
     return BeforeValidator(check)
 

@@ -97,11 +97,11 @@ Devices = Annotated[
 class TolerationSection(Section):
     """A toleration as pods spell it, with the same defaults."""
 
-    key: str = Field("", description="the key of a taint; none for any", examples=["team"])
-    operator: Literal["Equal", "Exists"] = Field("Equal", description="how the value is compared")
-    value: str = Field("", description="the value of the taint", examples=["vision"])
+    key: str = Field(default="", description="the key of a taint; none for any", examples=["team"])
+    operator: Literal["Equal", "Exists"] = Field(default="Equal", description="how the value is compared")
+    value: str = Field(default="", description="the value of the taint", examples=["vision"])
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        "", description="the effect of the taint; none for any", examples=["NoSchedule"]
+        default="", description="the effect of the taint; none for any", examples=["NoSchedule"]
     )
 
     @field_validator("value")
@@ -129,12 +129,12 @@ class ShapeSection(Section):
     }
 
     name: DnsLabel = Field(description="a name, which verdicts refer to", examples=["finetune"])
-    pods: int = Field(1, ge=1, le=WIDEST_GANG, description="the size of the gang", examples=["4"])
-    cpu: Cpu = Field(LEAST.cpu_millis, description="CPUs of each pod")
-    memory: Memory = Field(LEAST.memory_mib, description="memory of each pod")
-    gpus: int = Field(0, ge=0, le=MOST_GPUS, description="GPUs of each pod", examples=["8"])
+    pods: int = Field(default=1, ge=1, le=WIDEST_GANG, description="the size of the gang", examples=["4"])
+    cpu: Cpu = Field(default=LEAST.cpu_millis, description="CPUs of each pod")
+    memory: Memory = Field(default=LEAST.memory_mib, description="memory of each pod")
+    gpus: int = Field(default=0, ge=0, le=MOST_GPUS, description="GPUs of each pod", examples=["8"])
     efa: int = Field(
-        0,
+        default=0,
         ge=0,
         le=MOST_ADAPTERS,
         description="Elastic Fabric Adapters of each pod, on AWS: as many as the smallest machine of every tier has ([pools with "
@@ -142,7 +142,7 @@ class ShapeSection(Section):
         examples=["4"],
     )
     accelerator: str | None = Field(
-        None,
+        default=None,
         min_length=1,
         max_length=LONGEST_ACCELERATOR,
         description="the GPU model, such as `a100` or `h100`, with its memory if that matters (`a100-80gb`), or as Google Cloud "
@@ -162,20 +162,20 @@ class ShapeSection(Section):
         examples=["{kubernetes.io/arch: amd64}"],
     )
     tolerations: tuple[TolerationSection, ...] = Field(
-        (),
+        default=(),
         max_length=MOST_TOLERATIONS,
         description="what the pods tolerate, as pods spell it, beside what admission adds",
         examples=["[{key: team, operator: Exists}]"],
     )
     architectures: tuple[Architecture, ...] = Field(
-        (),
+        default=(),
         max_length=2,
         description="those that the images run on. A pool with machines of both is proved only if this, or `selector`, says which the "
         "pods can use",
         examples=["[amd64]"],
     )
     same_placement: Placement | None = Field(
-        None,
+        default=None,
         description="all pods of the gang run in one `zone`, or in one `hostGroup`, machines that the cloud places close to each other. "
         "The pack proves it for pools that declare it (GKE's compact placement, AKS' proximity placement groups)",
     )
@@ -208,16 +208,16 @@ class FallbackSection(Section):
     )
 
     failures: Failures | None = Field(
-        None,
+        default=None,
         description="what counts toward `maxFailures`: `any` failure, the default, or only `evictions`, which leaves errors of the "
         "program to the job's own limit",
     )
     outage_window: Duration | None = Field(
-        None,
+        default=None,
         description="losses within this time after the first one count as the same failure; `4m` by default",
     )
     application_failures: int | None = Field(
-        None,
+        default=None,
         ge=UNLIMITED,
         le=MOST_FAILURES,
         description="how many failures of its program a job may have on the last tier before the controller gives it up, `5` by "
@@ -225,41 +225,41 @@ class FallbackSection(Section):
         examples=["5"],
     )
     give_up_after: Duration | None = Field(
-        None,
+        default=None,
         description="how long a job waits for capacity on the last tier before the controller gives it up; 15m or more, which a node may "
         "take to start; by default it waits forever",
         examples=["24h"],
     )
     failure_window: Duration | None = Field(
-        None,
+        default=None,
         description="failures that are older no longer count toward `maxFailures` and `applicationFailures`, so that a long job does not "
         "move for old ones; with a `maxFailures` of at most 100; by default all count",
         examples=["24h"],
     )
     return_after: DurationOrNever | None = Field(
-        None,
+        default=None,
         description="how long a job stays on a tier before the controller tries better ones again, `1h` by default, or `never`; not on a "
         "ladder of one tier",
     )
     hold_timeout: Duration | None = Field(
-        None,
+        default=None,
         description="how long to wait for a better tier's capacity before the attempt ends, `15m` by default; the job keeps running "
         "meanwhile; not with `returnAfter: never`",
         examples=["10m"],
     )
     start_timeout: Duration | None = Field(
-        None,
+        default=None,
         description="how long scheduled pods may take to start before an Event warns about it, `15m` by default",
         examples=["30m"],
     )
     restart_cost: Duration | None = Field(
-        None,
+        default=None,
         description="the longest time from the loss of a job's machines until it has its earlier progress again, where capacity is "
         "available, `15m` by default; jobs with a [deadline of their own](fallback.md#a-job-with-a-deadline) keep enough time for it",
         examples=["12m"],
     )
     deadline: Duration | None = Field(
-        None,
+        default=None,
         description="time after a job's creation from which a failure moves it directly to the last tier, without a failback; none by "
         "default",
         examples=["48h"],
@@ -275,7 +275,7 @@ class QuotaSection(Section):
     )
 
     gpus: int | None = Field(
-        None,
+        default=None,
         ge=0,
         le=_MOST_IN_A_QUOTA,
         description="GPUs that the namespace's pods may request together (`requests.nvidia.com/gpu`); by default the capacity of the "
@@ -283,16 +283,14 @@ class QuotaSection(Section):
         examples=["64"],
     )
     pods: int | None = Field(
-        None,
+        default=None,
         ge=1,
         le=_MOST_IN_A_QUOTA,
         description="pods that may exist at the same time; finished pods do not count; by default the capacity of the ladder's pools, one "
         f"pod per CPU and at most {MAX_PODS_PER_NODE} per node, plus {BESIDE}",
         examples=["500"],
     )
-    enforced: bool = Field(
-        True, description="`false`: no quota; the policies warn about it", examples=["false"]
-    )
+    enforced: bool = Field(default=True, description="`false`: no quota; the policies warn about it")
 
     def as_asked(self) -> QuotaSettings:
         """The quota for the rules in `scheduling`."""
@@ -311,13 +309,13 @@ class TierSection(Section):
         examples=["NAME"],
     )
     cluster: DnsLabel | None = Field(
-        None,
+        default=None,
         description="the cluster of the pool, one of [`clusters`](#clusters), for a tier between the first and the last; it needs "
         "`procurementTimeout`",
         examples=["us-east-2"],
     )
     max_failures: int | None = Field(
-        None,
+        default=None,
         ge=UNLIMITED,
         le=MOST_FAILURES,
         description="how many failures a job may have on the tier: it moves at the last of them (`0` counts as `1`); `-1`: any number. A "
@@ -325,12 +323,12 @@ class TierSection(Section):
         examples=["5"],
     )
     procurement_timeout: Duration | None = Field(
-        None,
+        default=None,
         description="how long to wait for the tier's capacity; Karpenter replaces a machine that does not join the cluster after 15 "
         "minutes, so a shorter time leaves the tier for one broken machine",
     )
     price: float | None = Field(
-        None,
+        default=None,
         gt=0,
         le=HIGHEST_PRICE,
         description="what one of the tier's nodes costs per hour, in the same currency on all tiers; the "
@@ -338,7 +336,7 @@ class TierSection(Section):
         examples=["9.83"],
     )
     max_price: float | None = Field(
-        None,
+        default=None,
         gt=0,
         le=HIGHEST_PRICE,
         description="while one of the tier's nodes costs more per hour, the tier has no capacity ([limits of "
@@ -373,7 +371,7 @@ class NamespaceSection(Section):
         examples=["{returnAfter: 1h}"],
     )
     shapes: tuple[ShapeSection, ...] = Field(
-        (),
+        default=(),
         max_length=MOST_SHAPES,
         description="the shapes of its jobs ([below](#shapes))",
         examples=["[{name: finetune, pods: 4, cpu: 48, memory: 512Gi, gpus: 8}]"],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from typing import Final, TypeVar
 
 from holdfast.components.admission.rules import version_problem
@@ -135,7 +135,7 @@ def _may_be_default(pool: Pool) -> bool:
 
 
 def _namespace(
-    namespace: NamespaceSection, pools: Sequence[Pool], wrong: Collection[str], at: str
+    namespace: NamespaceSection, pools: Sequence[Pool], wrong: Set[str], at: str
 ) -> Iterator[Problem]:
     name, ladder, shapes = namespace.name, namespace.as_ladder(), namespace.as_shapes()
     if name in RESERVED_NAMESPACES or name.startswith("kube-"):
@@ -426,19 +426,20 @@ _CLOSE: Final = 0.7
 
 
 def nearest_machine(name: str, known: Mapping[str, Machine]) -> str | None:
-    """The known machine type closest to a name; of equally close ones, one with the architecture of most images."""
+    """The machine type closest to a name, of the architecture of most images unless the name's family says the other."""
     meant = name.lower()
     # Azure's portal omits the prefix of a VM size.
     same = next((one for one in known if one.lower() == meant or one.lower().endswith(f"_{meant}")), None)
     if same is not None:
         return same
-    close = get_close_matches(meant, {one.lower(): one for one in known}, n=9, cutoff=_CLOSE)
-    found = [one for one in known if one.lower() in close]
-    return max(
-        found,
-        key=lambda one: (SequenceMatcher(None, one.lower(), meant).ratio(), known[one].arch == "amd64"),
-        default=None,
-    )
+    family = set(meant.partition(".")[0])
+    by_lower_case = {
+        one.lower(): one
+        for one, machine in known.items()
+        if machine.arch == "amd64" or set(one.lower().partition(".")[0]) <= family
+    }
+    close = get_close_matches(meant, by_lower_case, n=1, cutoff=_CLOSE)
+    return by_lower_case[close[0]] if close else None
 
 
 def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
@@ -491,3 +492,24 @@ def machine_selection_problems(
         for part in parts.keys() - given.keys():
             fix = f"Add `{part}: {parts[part]}`."
             yield Problem(field=f"{at}.{part}", value="nothing", allowed=ways, fix=fix)
+
+
+def system_machine_problems(
+    machine: Machine, field: str, *, example: str, fewest_vcpus: int = 0, least_mib: int = 0
+) -> Iterator[Problem]:
+    """A machine type of the system nodes with GPUs, or too small for the operators."""
+    what, fix = f"{format_value(machine.name)}, which has", f"Write, for example, {example}."
+    if machine.gpus:
+        allowed = "machines without GPUs, because only operators and the cloud's services run here"
+        yield Problem(field=field, value=f"{what} {machine.gpus} GPUs", allowed=allowed, fix=fix)
+    elif machine.vcpus < fewest_vcpus or machine.memory_mib < least_mib:
+        size = f"{what} {machine.vcpus} vCPUs and {machine.memory_mib} MiB"
+        allowed = f"machines of {fewest_vcpus} vCPUs and {least_mib} MiB or more"
+        yield Problem(field=field, value=size, allowed=allowed, fix=fix)
+
+
+def one_zone_problems(zones: Sequence[str], field: str, why: str, fix: str) -> Iterator[Problem]:
+    """A pool that is not in exactly one zone, as `why` says that it must be."""
+    if len(zones) != 1:
+        value = f"{len(zones) or 'all'} zones"
+        yield Problem(field=field, value=value, allowed=f"one zone, because {why}", fix=fix)

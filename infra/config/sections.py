@@ -79,7 +79,7 @@ C = TypeVar("C", bound=Section)
 class ClusterSection(Section):
     """The control plane of a cluster that the stack creates."""
 
-    version: KubernetesVersion = Field(versions.KUBERNETES, description=VERSION_TEXT)
+    version: KubernetesVersion = Field(default=versions.KUBERNETES, description=VERSION_TEXT)
 
 
 class ExistingCluster(Section):
@@ -99,18 +99,16 @@ class MonitoringSection(Section):
     """The monitoring of the fallback controller."""
 
     dashboard: bool = Field(
-        False,
+        default=False,
         description='`true` for a ConfigMap with a Grafana dashboard, labeled `grafana_dashboard: "1"` as the sidecar of Grafana\'s '
         "chart expects it",
-        examples=["true"],
     )
     alerts: bool = Field(
-        False,
+        default=False,
         description="`true` for a PrometheusRule and a ServiceMonitor; the Prometheus operator must be installed first",
-        examples=["true"],
     )
     release: DnsLabel | None = Field(
-        None,
+        default=None,
         description="the value of the label `release` on both, by which the Prometheus of kube-prometheus-stack selects them",
         examples=["kube-prometheus-stack"],
     )
@@ -125,12 +123,12 @@ class ControllerSection(Section):
     )
 
     image: ImageReference | None = Field(
-        None,
+        default=None,
         description="an image of your own that contains the controller, used unchanged; by default the public image of Python, from "
         "`mirror.images` if that is given, with the controller's program in ConfigMaps",
     )
     webhook_secret: DnsLabel | None = Field(
-        None,
+        default=None,
         description="a Secret in `holdfast-system` whose key `url` is a webhook that accepts Slack's JSON; it is notified of moves, "
         "deadlines that will be missed and jobs given up",
         examples=["holdfast-webhook"],
@@ -157,12 +155,12 @@ class ReservationSection(Section):
     taken_back_early: ClassVar[timedelta] = timedelta(minutes=10)
 
     begins: Moment | None = Field(
-        None,
+        default=None,
         description="when the machines are available, in UTC and in quotes. Until then jobs skip the tier; when it begins, they return to "
         "it at once",
     )
     ends: Moment | None = Field(
-        None,
+        default=None,
         description="when the reservation ends. Jobs leave 10 minutes before, on AWS 45 minutes, because EC2 begins to terminate the "
         "instances of a block 30 minutes before the end, and Karpenter drains them 10 minutes before that",
     )
@@ -215,9 +213,8 @@ class PoolSection(Section):
         examples=["8"],
     )
     default: bool = Field(
-        False,
+        default=False,
         description="`true` on exactly one on-demand pool without GPUs: pods without selectors run there",
-        examples=["true"],
     )
 
     def pool_of(self, machines: Sequence[Machine], reservation: ReservationSection | None = None) -> Pool:
@@ -249,10 +246,10 @@ class CloudMirror(Section):
     """Where charts and images come from; by default from their upstream registries."""
 
     charts: ChartSource | None = Field(
-        None, description="the source of the operators' charts; by default each chart's upstream"
+        default=None, description="the source of the operators' charts; by default each chart's upstream"
     )
     images: ImageSource | None = Field(
-        None,
+        default=None,
         description="a registry's host and path, such as `registry.example.com/mirror`; by default each image's registry",
     )
 
@@ -266,12 +263,12 @@ class PlatformDocument(Section):
         examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
     )
     namespaces: tuple[NamespaceSection, ...] = Field(
-        (),
+        default=(),
         description="the training namespaces, each with its ladder ([below](#namespaces))",
         examples=["[{name: vision, ladder: [{pool: NAME}]}]"],
     )
     clusters: tuple[OtherClusterSection, ...] = Field(
-        (),
+        default=(),
         description="the other clusters of ladders ([below](#clusters))",
         examples=["[{name: us-east-2, stack: my-organization/holdfast/aws-us-east-2}]"],
     )
@@ -285,13 +282,12 @@ class CloudDocument(PlatformDocument):
     """The document under holdfast:platform of a stack on any cloud."""
 
     protected: bool = Field(
-        True,
+        default=True,
         description="Pulumi cannot destroy the cluster, the key of its secrets and the checkpoints; use `false` in disposable "
         "environments",
-        examples=["false"],
     )
     budget: float | None = Field(
-        None,
+        default=None,
         gt=0,
         le=HIGHEST_BUDGET,
         description="the most that the stack may cost with full pools, in USD an hour; a stack that may cost more, or that has a pool "
@@ -303,4 +299,4 @@ class CloudDocument(PlatformDocument):
         description="where charts and images come from",
         examples=["{images: registry.example.com/mirror}"],
     )
-    accepts_from: tuple[AcceptedClusterSection, ...] = Field((), description=ACCEPTS_FROM_TEXT)
+    accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)

@@ -23,27 +23,10 @@ from holdfast.infra.aws.config.sections import (
     AwsPool,
     AwsPullThroughCache,
 )
+from holdfast.infra.config import network_validation as networks
+from holdfast.infra.config import rules
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, checked, parse
-from holdfast.infra.config.network_validation import covers_internet, private_block_problems
-from holdfast.infra.config.rules import (
-    CHECKPOINTS,
-    CLUSTER,
-    NETWORK,
-    MachineMarket,
-    accepted_cluster_problems,
-    duplicate_problems,
-    machine_problems,
-    machine_selection_problems,
-    market_of,
-    mixed_architecture_problems,
-    mixed_gpu_problems,
-    network_beside_existing_problems,
-    pool_and_ladder_problems,
-    repeated,
-    reservation_problems,
-    training_namespace_problems,
-)
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
@@ -63,7 +46,7 @@ def read_aws_platform(document: Json, region: str | None, *, assume_roles: str |
 
 def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
     """The problems of a platform that involve more than one field, or the region."""
-    market = market_of(
+    market = rules.market_of(
         "aws",
         platform.region,
         what="instance type",
@@ -72,21 +55,21 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
     )
     if isinstance(platform.cluster, AwsCluster):
         yield from _cluster(platform.cluster, platform, market)
-    yield from network_beside_existing_problems(
+    yield from rules.network_beside_existing_problems(
         platform.cluster, platform.network, AwsNewNetwork, ("vpcId", "privateSubnetIds"), ("isolated",)
     )
     yield from _access(platform)
-    yield from accepted_cluster_problems(platform.accepts_from, platform.namespaces)
+    yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     if platform.checkpoints.drop_key and platform.checkpoints.kms:
         yield Problem(
-            field=f"{CHECKPOINTS}.dropKey",
+            field=f"{rules.CHECKPOINTS}.dropKey",
             value="true with kms: true",
             allowed="true only with kms: false, once no checkpoint under the key is needed",
             fix="Leave it out.",
         )
     yield from _pull_through_cache(platform)
     yield from _network(platform)
-    yield from pool_and_ladder_problems(
+    yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
         problems_of=lambda pool, at: _pool(pool, platform, market, at),
@@ -101,10 +84,10 @@ _NARROWEST_SERVICES: Final = 24
 _FOR_SERVICES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
-def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: MachineMarket) -> Iterator[Problem]:
+def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMarket) -> Iterator[Problem]:
     if addon_versions(cluster.version) is None:
-        yield version_problem(f"{CLUSTER}.version", cluster.version, (SPOT, GPU)) or Problem(
-            field=f"{CLUSTER}.version",
+        yield version_problem(f"{rules.CLUSTER}.version", cluster.version, (SPOT, GPU)) or Problem(
+            field=f"{rules.CLUSTER}.version",
             value=format_value(cluster.version),
             allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
             fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
@@ -114,7 +97,7 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: MachineMarket) 
     private = any(services.subnet_of(one) for one in _FOR_SERVICES)
     if not private or not _WIDEST_SERVICES <= services.prefixlen <= _NARROWEST_SERVICES:
         yield Problem(
-            field=f"{CLUSTER}.serviceCidr",
+            field=f"{rules.CLUSTER}.serviceCidr",
             value=format_value(cluster.service_cidr),
             allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within "
             + ", ".join(str(one) for one in _FOR_SERVICES),
@@ -122,7 +105,7 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: MachineMarket) 
         )
     if cluster.secrets_key is not None and cluster.secrets_key.split(":")[3] != platform.region:
         yield Problem(
-            field=f"{CLUSTER}.secretsKey",
+            field=f"{rules.CLUSTER}.secretsKey",
             value=format_value(cluster.secrets_key),
             allowed=f"a key in {platform.region}, the cluster's region",
             fix="Write a key of this region, or leave it out: the stack then creates one.",
@@ -130,7 +113,7 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: MachineMarket) 
     if cluster.logs.retain_days not in RETENTION_DAYS:
         close = min(RETENTION_DAYS, key=lambda days: abs(days - cluster.logs.retain_days))
         yield Problem(
-            field=f"{CLUSTER}.logs.retainDays",
+            field=f"{rules.CLUSTER}.logs.retainDays",
             value=str(cluster.logs.retain_days),
             allowed=f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days",
             fix=f"Write {close}.",
@@ -139,8 +122,8 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: MachineMarket) 
 
 
 def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
-    blocks, field = cluster.public_access_cidrs, f"{CLUSTER}.publicAccessCidrs"
-    everywhere, allowed = covers_internet(blocks), cluster.allow_public_access_from_anywhere
+    blocks, field = cluster.public_access_cidrs, f"{rules.CLUSTER}.publicAccessCidrs"
+    everywhere, allowed = networks.covers_internet(blocks), cluster.allow_public_access_from_anywhere
     if everywhere and not allowed:
         yield Problem(
             field=field,
@@ -150,7 +133,7 @@ def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
         )
     if allowed and not everywhere:
         yield Problem(
-            field=f"{CLUSTER}.allowPublicAccessFromAnywhere",
+            field=f"{rules.CLUSTER}.allowPublicAccessFromAnywhere",
             value="true, but publicAccessCidrs is not the whole internet",
             allowed="true only with publicAccessCidrs: [0.0.0.0/0]",
             fix="Leave it out.",
@@ -164,7 +147,7 @@ def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
             "address, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a private endpoint, write "
             "privateAccessCidrs with the network in which `pulumi up` runs.",
         )
-    yield from private_block_problems(
+    yield from networks.private_block_problems(
         blocks, field, fix="Leave it out: clients inside the network use the private endpoint."
     )
 
@@ -174,26 +157,14 @@ _FEWEST_VCPUS: Final = 2
 _LEAST_MIB: Final = 4096
 
 
-def _system_machines(types: Sequence[str], market: MachineMarket) -> Iterator[Problem]:
-    at, catalogue = f"{CLUSTER}.systemNodes.instanceTypes", machine_catalogue("aws")
-    yield from machine_problems(types, market, at)
+def _system_machines(types: Sequence[str], market: rules.MachineMarket) -> Iterator[Problem]:
+    at, catalogue = f"{rules.CLUSTER}.systemNodes.instanceTypes", machine_catalogue("aws")
+    yield from rules.machine_problems(types, market, at)
     machines = {index: catalogue[name] for index, name in enumerate(types) if name in catalogue}
     for index, machine in machines.items():
-        named = format_value(machine.name)
-        if machine.gpus:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{named}, which has {machine.gpus} GPUs",
-                allowed="machines without GPUs, because only operators run here",
-                fix="Write, for example, m7i.large.",
-            )
-        if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{named}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
-                allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more; two of them run all operators",
-                fix="Write, for example, m7i.large.",
-            )
+        yield from rules.system_machine_problems(
+            machine, f"{at}[{index}]", example="m7i.large", fewest_vcpus=_FEWEST_VCPUS, least_mib=_LEAST_MIB
+        )
     architectures = sorted({machine.arch for machine in machines.values()})
     if len(architectures) > 1:
         yield Problem(
@@ -207,11 +178,13 @@ def _system_machines(types: Sequence[str], market: MachineMarket) -> Iterator[Pr
 def _access(platform: AwsPlatform) -> Iterator[Problem]:
     """Principals of another partition, or in two places, and namespaces that the stack does not have."""
     admins = platform.cluster.admins if isinstance(platform.cluster, AwsCluster) else ()
-    principals = [(f"{CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
+    principals = [(f"{rules.CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
     for index, entry in enumerate(platform.access):
         at = f"{PLATFORM}.access[{index}]"
         principals.append((f"{at}.principal", entry.principal))
-        yield from training_namespace_problems(entry.namespaces, platform.namespaces, f"{at}.namespaces")
+        yield from rules.training_namespace_problems(
+            entry.namespaces, platform.namespaces, f"{at}.namespaces"
+        )
     for field, principal in principals:
         own, partition = principal.split(":")[1], platform.partition
         if own != partition:
@@ -222,7 +195,7 @@ def _access(platform: AwsPlatform) -> Iterator[Problem]:
                 allowed=f"principals of this region's partition, whose ARNs start with arn:{partition}:",
                 fix=f"Write {meant}, if that is the principal.",
             )
-    for index, _ in repeated([principal for _, principal in principals]):
+    for index, _ in rules.repeated([principal for _, principal in principals]):
         field, principal = principals[index]
         yield Problem(
             field=field,
@@ -248,7 +221,7 @@ def _pull_through_cache(platform: AwsPlatform) -> Iterator[Problem]:
             allowed="nothing: through an interface endpoint, ECR imports an image only with a route to the internet",
             fix="Leave it out, and copy large images to mirror.images; or leave out isolated.",
         )
-    for index, _ in repeated([cache.prefix for cache in caches]):
+    for index, _ in rules.repeated([cache.prefix for cache in caches]):
         yield Problem(
             field=f"{at}[{index}].prefix",
             value=f"{format_value(caches[index].prefix)}, a duplicate",
@@ -288,21 +261,23 @@ def _network(platform: AwsPlatform) -> Iterator[Problem]:
     network = platform.network
     if network.isolated and platform.mirror.images is None:
         yield Problem(
-            field=f"{NETWORK}.isolated",
+            field=f"{rules.NETWORK}.isolated",
             value="true, without mirror.images",
             allowed="true with a mirror, because nodes cannot pull images from the internet",
             fix="Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated.",
         )
     if isinstance(network, AwsExistingNetwork):
-        yield from duplicate_problems(network.private_subnet_ids, f"{NETWORK}.privateSubnetIds", "subnet")
+        yield from rules.duplicate_problems(
+            network.private_subnet_ids, f"{rules.NETWORK}.privateSubnetIds", "subnet"
+        )
     if isinstance(network, AwsNewNetwork):
         services = platform.cluster.service_cidr if isinstance(platform.cluster, AwsCluster) else None
         taken = {"the cluster's Services": services} if services else {}
-        yield from cidr_problems(network.cidr, f"{NETWORK}.cidr", taken=taken)
-        yield from zone_problems(_named_zones(platform), platform.region, f"{NETWORK}.zones")
+        yield from cidr_problems(network.cidr, f"{rules.NETWORK}.cidr", taken=taken)
+        yield from zone_problems(_named_zones(platform), platform.region, f"{rules.NETWORK}.zones")
         if network.isolated and network.nat is not None:
             yield Problem(
-                field=f"{NETWORK}.nat",
+                field=f"{rules.NETWORK}.nat",
                 value=f"{network.nat.value} in an isolated network",
                 allowed="nothing, because NAT gives access to the internet",
                 fix="Leave out nat or isolated.",
@@ -330,7 +305,7 @@ def zone_problems(zones: Sequence[str], region: str, at: str) -> Iterator[Proble
             )
 
 
-def _pool(pool: AwsPool, platform: AwsPlatform, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _pool(pool: AwsPool, platform: AwsPlatform, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     wrong = list(_machines(pool, market, at))
     yield from wrong
     if not wrong:
@@ -339,10 +314,10 @@ def _pool(pool: AwsPool, platform: AwsPlatform, market: MachineMarket, at: str) 
     yield from _reservation(pool, at)
 
 
-def _machines(pool: AwsPool, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _machines(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     """The problems of a pool's selection of machine types."""
     wrong = list(
-        machine_selection_problems(
+        rules.machine_selection_problems(
             pool,
             ("instanceTypes", "[m7i.xlarge, m7a.xlarge]"),
             {"families": "[m7i, m7a]", "sizes": "[xlarge]"},
@@ -355,7 +330,7 @@ def _machines(pool: AwsPool, market: MachineMarket, at: str) -> Iterator[Problem
     if pool.instance_types is None:
         yield from _families_and_sizes(pool, market, at)
         return
-    yield from machine_problems(pool.instance_types, market, f"{at}.instanceTypes")
+    yield from rules.machine_problems(pool.instance_types, market, f"{at}.instanceTypes")
     for index, name in enumerate(pool.instance_types):
         machine = market.here.get(name)
         if pool.capacity is CapacityType.SPOT and machine is not None and not machine.on_spot:
@@ -367,7 +342,7 @@ def _machines(pool: AwsPool, market: MachineMarket, at: str) -> Iterator[Problem
             )
 
 
-def _families_and_sizes(pool: AwsPool, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _families_and_sizes(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     chosen = pool.machines(market.region)
     for place, field, names in ((0, "families", pool.families or ()), (1, "sizes", pool.sizes or ())):
         useful = {machine.name.split(".")[place] for machine in chosen}
@@ -382,7 +357,7 @@ def _families_and_sizes(pool: AwsPool, market: MachineMarket, at: str) -> Iterat
                     allowed=f"{field} that match a machine together with the pool's {other}",
                     fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
                 )
-    yield from mixed_gpu_problems(chosen, f"{at}.families")
+    yield from rules.mixed_gpu_problems(chosen, f"{at}.families")
 
 
 def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[Problem]:
@@ -394,7 +369,7 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
             allowed="true only if all machines of the pool have one",
             fix="Remove these machines, or efa.",
         )
-    yield from mixed_architecture_problems(machines, at)
+    yield from rules.mixed_architecture_problems(machines, at)
 
 
 def _zones(pool: AwsPool, platform: AwsPlatform, at: str) -> Iterator[Problem]:
@@ -409,20 +384,18 @@ def _zones(pool: AwsPool, platform: AwsPlatform, at: str) -> Iterator[Problem]:
                 allowed=f"the zones of the network: {', '.join(network_zones)}",
                 fix="Write one of them, or add it to network.zones.",
             )
-    if pool.placement_group and len(zones) != 1:
+    if pool.placement_group:
         example = next(iter([*zones, *network_zones]), f"{platform.region}a")
-        yield Problem(
-            field=f"{at}.compactPlacement",
-            value=f"true on a pool in {len(zones) or 'all'} zones",
-            allowed="true on a pool in one zone, because placement is within a zone",
-            fix=f"Add `zones: [{example}]`, or leave it out.",
-        )
+        fix = f"Add `zones: [{example}]`, or leave it out."
+        yield from rules.one_zone_problems(zones, f"{at}.compactPlacement", "placement is within a zone", fix)
 
 
 def _reservation(pool: AwsPool, at: str) -> Iterator[Problem]:
     """A reservation is of one instance type in one zone."""
     example = "reservation: {id: cr-0123456789abcdef0}"
-    yield from reservation_problems(pool.capacity, {"reservation": pool.reservation}, at, example=example)
+    yield from rules.reservation_problems(
+        pool.capacity, {"reservation": pool.reservation}, at, example=example
+    )
     if pool.capacity is not CapacityType.RESERVED:
         return
     if len(pool.instance_types or ()) != 1:
@@ -432,13 +405,8 @@ def _reservation(pool: AwsPool, at: str) -> Iterator[Problem]:
             allowed="one instance type, because a reservation is of one",
             fix="Write instanceTypes with the type of the reservation.",
         )
-    if len(pool.zones or ()) != 1:
-        yield Problem(
-            field=f"{at}.zones",
-            value=f"{len(pool.zones or ()) or 'all'} zones on a reserved pool",
-            allowed="one zone, because a reservation is in one",
-            fix="Write zones with the zone of the reservation.",
-        )
+    fix = "Write zones with the zone of the reservation."
+    yield from rules.one_zone_problems(pool.zones or (), f"{at}.zones", "a reservation is in one", fix)
     if pool.placement_group:
         yield Problem(
             field=f"{at}.compactPlacement",

@@ -230,12 +230,12 @@ class AwsSystemNodes(Section):
     """The on-demand nodes of the operators, which belong to no pool."""
 
     instance_types: tuple[str, ...] = Field(
-        ("m7i.large", "m6i.large", "m7a.large"),
+        default=("m7i.large", "m6i.large", "m7a.large"),
         min_length=1,
         description="of one architecture, without GPUs, with at least 2 vCPUs and 4 GiB each",
     )
     # The two replicas of Karpenter need two nodes in two zones.
-    count: int = Field(2, ge=2, le=10, description="how many")
+    count: int = Field(default=2, ge=2, le=10, description="how many")
 
 
 class UpgradePolicy(StrEnum):
@@ -264,8 +264,10 @@ RETENTION_DAYS: Final = (
 class AwsLogs(Section):
     """The control plane's logs in CloudWatch."""
 
-    types: tuple[LogType, ...] = Field(tuple(LogType), description="which; an empty list for none")
-    retain_days: int = Field(90, description="how many days they are kept, a period that CloudWatch accepts")
+    types: tuple[LogType, ...] = Field(default=tuple(LogType), description="which; an empty list for none")
+    retain_days: int = Field(
+        default=90, description="how many days they are kept, a period that CloudWatch accepts"
+    )
 
 
 class AwsCluster(ClusterSection):
@@ -277,31 +279,31 @@ class AwsCluster(ClusterSection):
     }
 
     public_access_cidrs: tuple[Cidr, ...] = Field(
-        (),
+        default=(),
         max_length=40,
         description="public CIDRs that may reach the API server; without any it has no public endpoint",
     )
     allow_public_access_from_anywhere: bool = Field(
-        False, description="required with `publicAccessCidrs: [0.0.0.0/0]`, rejected otherwise"
+        default=False, description="required with `publicAccessCidrs: [0.0.0.0/0]`, rejected otherwise"
     )
     private_access_cidrs: tuple[Cidr, ...] = Field(
-        (),
+        default=(),
         description="CIDRs of the network, or of networks connected to it, that may reach the private endpoint",
         examples=["[10.0.0.0/8]"],
     )
     service_cidr: Cidr = Field(
-        "172.20.0.0/16", description="the CIDR of Services, /12 to /24; cannot be changed later"
+        default="172.20.0.0/16", description="the CIDR of Services, /12 to /24; cannot be changed later"
     )
     admins: tuple[PrincipalArn, ...] = Field(
-        (), description="who administers the cluster, in addition to its creator"
+        default=(), description="who administers the cluster, in addition to its creator"
     )
     secrets_key: KeyArn | None = Field(
-        None,
+        default=None,
         description="the ARN of a KMS key that encrypts the cluster's secrets, by default a key of the stack; cannot be changed on an "
         "existing cluster",
     )
     upgrade_policy: UpgradePolicy = Field(
-        UpgradePolicy.EXTENDED,
+        default=UpgradePolicy.EXTENDED,
         description="what follows a version's standard support: `extended` support, which costs more, or an automatic upgrade "
         "(`standard`)",
     )
@@ -336,10 +338,9 @@ class AwsNetworkSection(Section):
     """The fields of both kinds of network."""
 
     isolated: bool = Field(
-        False,
+        default=False,
         description="no internet access, interface endpoints instead; requires `mirror.images`. In an existing VPC the endpoints for "
         "`ec2`, `eks`, `eks-auth`, `sts`, `ssm`, `sqs`, `ecr.api`, `ecr.dkr` and S3 must exist",
-        examples=["true"],
     )
 
 
@@ -348,14 +349,16 @@ class AwsNewNetwork(AwsNetworkSection):
 
     # components/network/cidrs.py checks the range when it divides it.
     cidr: str = Field(
-        "10.40.0.0/16",
+        default="10.40.0.0/16",
         description="a private block of /16 to /22 that overlaps neither `serviceCidr` nor any network you will connect",
     )
     zones: Zones = Field(
-        3, description="a number selects the account's first zones by name that EKS supports", examples=["3"]
+        default=3,
+        description="a number selects the account's first zones by name that EKS supports",
+        examples=["3"],
     )
     nat: Nat | None = Field(
-        None,
+        default=None,
         description="one NAT gateway, the default, or `per-zone`: more expensive, but a zone failure does not cut off the other zones",
     )
 
@@ -406,46 +409,45 @@ class AwsPool(KarpenterPoolSection):
     """Nodes of one capacity type, with instance types by name or by family and size."""
 
     instance_types: tuple[str, ...] | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="the types that the pool may launch; all with GPUs (the pool is then tainted `nvidia.com/gpu=present:NoSchedule`) or "
         "all without",
         examples=["[p4d.24xlarge, p4de.24xlarge]"],
     )
     families: tuple[str, ...] | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="with `sizes` instead of `instanceTypes`: all types of these families in these sizes that the region offers, on a "
         "spot pool those offered on spot",
         examples=["[m7i, m7a, m6i]"],
     )
     sizes: tuple[str, ...] | None = Field(
-        None, min_length=1, description="the sizes of the families", examples=["[xlarge, 2xlarge]"]
+        default=None, min_length=1, description="the sizes of the families", examples=["[xlarge, 2xlarge]"]
     )
     zones: tuple[Zone, ...] | None = Field(
-        None, min_length=1, description="the zones of the pool's machines; by default all of the network"
+        default=None,
+        min_length=1,
+        description="the zones of the pool's machines; by default all of the network",
     )
     efa: bool = Field(
-        False,
+        default=False,
         description="the machines have Elastic Fabric Adapters and a security group that allows traffic between them",
-        examples=["true"],
     )
-    placement_group: bool = Field(
-        False, alias="compactPlacement", description=COMPACT_TEXT, examples=["true"]
-    )
+    placement_group: bool = Field(default=False, alias="compactPlacement", description=COMPACT_TEXT)
     reservation: AwsReservation | None = Field(
-        None,
+        default=None,
         description="on reserved pools",
         examples=['{id: cr-0123456789abcdef0, ends: "2026-12-08T11:30:00Z"}'],
     )
     volume_gib: int = Field(
-        100,
+        default=100,
         alias="diskGiB",
         ge=30,
         le=16384,
         description="the size of the machines' disk, which is encrypted",
     )
-    roll_out: bool = Field(False, description=ROLL_OUT_TEXT, examples=["true"])
+    roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
 
     def machines(self, region: str) -> tuple[Machine, ...]:
         """The pool's known machine types.
@@ -470,17 +472,14 @@ class AwsCheckpoints(Section):
 
     otherwise: ClassVar[str] = "Leave it out: the stack creates the bucket, and names it."
 
-    retain_days: RetainDays = Field(30, description=RETAIN_TEXT)
+    retain_days: RetainDays = Field(default=30, description=RETAIN_TEXT)
     kms: bool = Field(
-        True,
-        description="encrypted with the stack's KMS key; `false`: with S3 managed keys",
-        examples=["true"],
+        default=True, description="encrypted with the stack's KMS key; `false`: with S3 managed keys"
     )
     drop_key: bool = Field(
-        False,
+        default=False,
         description="with `kms: false`, deletes the key of earlier checkpoints, which become unreadable. Without it the key and the "
         "access of jobs to it stay ([operations](operations.md#checkpoints-under-a-former-key))",
-        examples=["true"],
     )
 
 
@@ -492,7 +491,7 @@ class AwsAccess(Section):
         min_length=1, description="training namespaces of this stack", examples=["[vision]"]
     )
     role: NamespaceRole = Field(
-        NamespaceRole.SUBMIT,
+        default=NamespaceRole.SUBMIT,
         description="`submit` creates, changes and deletes JobSets, RayJobs and ConfigMaps, deletes pods and reads their logs; `view` only "
         "reads",
     )
@@ -508,7 +507,7 @@ class AwsPullThroughCache(Section):
         description=f"the registry; {', '.join(CLOSED_UPSTREAMS)} and NAME.azurecr.io need `credentialArn`"
     )
     credential_arn: CredentialArn | None = Field(
-        None,
+        default=None,
         description="a Secrets Manager secret with the upstream's credentials, in the stack's account and region",
     )
 
@@ -517,10 +516,10 @@ class AwsIam(Section):
     """What every IAM role of the stack has."""
 
     permissions_boundary: PolicyArn | None = Field(
-        None, description="a policy that limits every role of the stack"
+        default=None, description="a policy that limits every role of the stack"
     )
     path: IamPath = Field(
-        "/",
+        default="/",
         description="the path of the stack's roles and instance profiles; changing it replaces them",
         examples=["/holdfast/"],
     )
@@ -547,8 +546,10 @@ class AwsPlatform(CloudDocument):
             "a list of one role with roleArn, sessionName and duration: `aws eks get-token` assumes it too, to reach the cluster",
             _ROLES_EXAMPLE,
         ),
-    ] = Field(None, alias=ASSUME_ROLES, description="the role that the provider assumes")
-    account: AccountId | None = Field(None, description="the program refuses to run in any other account")
+    ] = Field(default=None, alias=ASSUME_ROLES, description="the role that the provider assumes")
+    account: AccountId | None = Field(
+        default=None, description="the program refuses to run in any other account"
+    )
     cluster: Annotated[
         AwsCluster | AwsExistingCluster, Variant(("existing",), AwsExistingCluster, AwsCluster)
     ] = Field(
@@ -573,7 +574,7 @@ class AwsPlatform(CloudDocument):
         examples=["{retainDays: 30}"],
     )
     access: tuple[AwsAccess, ...] = Field(
-        (),
+        default=(),
         description="who may use the training namespaces ([users](#aws-only))",
         examples=["[{principal: arn:aws:iam::123456789012:role/ml, namespaces: [vision], role: submit}]"],
     )
@@ -581,12 +582,12 @@ class AwsPlatform(CloudDocument):
         default_factory=AwsIam, description="the stack's IAM roles", examples=["{path: /holdfast/}"]
     )
     pull_through_cache: tuple[AwsPullThroughCache, ...] = Field(
-        (),
+        default=(),
         description="upstream registries whose images ECR caches in the account's registry ([large images](#pullthroughcache))",
         examples=["[{prefix: quay, upstream: quay.io}]"],
     )
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(
-        (),
+        default=(),
         max_length=1,
         description=ACCEPTS_FROM_TEXT,
         examples=[

@@ -31,46 +31,15 @@ from holdfast.infra.azure.config.sections import (
     Scaling,
     zones_here,
 )
+from holdfast.infra.config import network_validation as networks
+from holdfast.infra.config import rules
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import checked, parse
 from holdfast.infra.config.namespace import NamespaceSection
-from holdfast.infra.config.network_validation import (
-    ADDRESS_BITS,
-    Range,
-    covers_internet,
-    fewest_bits,
-    overlapping_range_problems,
-    private_block_problems,
-    public_range_problems,
-    range_size_problems,
-    service_range_problems,
-)
-from holdfast.infra.config.rules import (
-    CHECKPOINTS,
-    CLUSTER,
-    NAMESPACES,
-    NETWORK,
-    POOLS,
-    MachineMarket,
-    accepted_cluster_problems,
-    close_fix,
-    cloud_prefix_problems,
-    duplicate_problems,
-    machine_problems,
-    machine_selection_problems,
-    market_of,
-    minor_version_problems,
-    mixed_architecture_problems,
-    mixed_gpu_problems,
-    network_beside_existing_problems,
-    pool_and_ladder_problems,
-    reservation_problems,
-    unknown_machine_problem,
-)
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import Machine, family_of, is_sold_in, machine_catalogue
+from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
 
 #: Prefixes of the namespaces that AKS creates.
@@ -106,7 +75,7 @@ def _is_fixed(document: Json) -> bool:
 
 def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
     """The problems of a platform that involve more than one field, or a setting."""
-    market = market_of(
+    market = rules.market_of(
         "azure",
         platform.location,
         what="VM size",
@@ -114,7 +83,7 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
         command=f"az vm list-skus --location {platform.location} --resource-type virtualMachines --query [].name",
     )
     cluster, network = platform.cluster, platform.network
-    yield from network_beside_existing_problems(cluster, network, AzureNewNetwork, ("subnetId",))
+    yield from rules.network_beside_existing_problems(cluster, network, AzureNewNetwork, ("subnetId",))
     if isinstance(cluster, AzureCluster):
         yield from _cluster(cluster, platform, market)
         if not isinstance(network, AzureClusterNetwork):
@@ -124,7 +93,7 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
     yield from _checkpoints(platform.checkpoints, platform.location)
     if isinstance(platform, FixedPlatform):
         yield from _scale_set_names([pool.name for pool in platform.pools])
-        yield from pool_and_ladder_problems(
+        yield from rules.pool_and_ladder_problems(
             platform,
             platform.pools,
             problems_of=lambda pool, at: _fixed_pool(pool, market, at),
@@ -132,33 +101,35 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
             a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
         )
     else:
-        yield from pool_and_ladder_problems(
+        yield from rules.pool_and_ladder_problems(
             platform,
             platform.pools,
             problems_of=lambda pool, at: _nap_pool(pool, market, at),
             as_pool=lambda pool: pool.as_pool(market.region),
             a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
         )
-    yield from accepted_cluster_problems(platform.accepts_from, platform.namespaces)
+    yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from _container_names(platform.namespaces)
-    yield from cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
+    yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
 
 
 #: The taints of spot nodes; AKS adds its own to scale sets.
 _SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
 
 
-def _cluster(cluster: AzureCluster, platform: AzurePlatform, market: MachineMarket) -> Iterator[Problem]:
-    yield from minor_version_problems(cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
+def _cluster(
+    cluster: AzureCluster, platform: AzurePlatform, market: rules.MachineMarket
+) -> Iterator[Problem]:
+    yield from rules.minor_version_problems(cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
     yield from _access(cluster.access)
-    yield from duplicate_problems(cluster.admins, f"{CLUSTER}.admins", "administrator")
-    yield from _exclusions(cluster.maintenance.exclusions, f"{CLUSTER}.maintenance.exclusions")
+    yield from rules.duplicate_problems(cluster.admins, f"{rules.CLUSTER}.admins", "administrator")
+    yield from _exclusions(cluster.maintenance.exclusions, f"{rules.CLUSTER}.maintenance.exclusions")
     yield from _system_nodes(cluster.system_nodes, market)
     disks, subscription = cluster.disk_encryption_set, platform.subscription_id
     own = disks.split("/")[2] if disks is not None else ""
     if disks is not None and subscription is not None and own.lower() != subscription.lower():
         yield Problem(
-            field=f"{CLUSTER}.diskEncryptionSet",
+            field=f"{rules.CLUSTER}.diskEncryptionSet",
             value=f"a disk encryption set in the subscription {own}",
             allowed=f"one in {subscription}, the stack's: Azure uses a set only within its subscription",
             fix=f"Create one there, or change {SUBSCRIPTION}.",
@@ -170,7 +141,7 @@ _ONE_WAY_IN: Final = "one of public and private: true"
 
 def _access(access: AzureAccess) -> Iterator[Problem]:
     """Access that no client can use, or that the whole internet can use."""
-    at = f"{CLUSTER}.access"
+    at = f"{rules.CLUSTER}.access"
     if access.public is None and not access.private:
         yield Problem(
             field=at,
@@ -194,15 +165,15 @@ def _access(access: AzureAccess) -> Iterator[Problem]:
             fix="Leave it out.",
         )
     cidrs, field = access.public.cidrs if access.public is not None else (), f"{at}.public.cidrs"
-    if covers_internet(cidrs):
+    if networks.covers_internet(cidrs):
         yield Problem(
             field=field,
             value="the whole internet",
             allowed="the public blocks of your network",
             fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
         )
-    yield from duplicate_problems(cidrs, field, "block")
-    yield from private_block_problems(
+    yield from rules.duplicate_problems(cidrs, field, "block")
+    yield from networks.private_block_problems(
         cidrs, field, fix="Write the public address of its NAT gateway; or `private: true` instead of public."
     )
 
@@ -249,23 +220,29 @@ def _network(
     network: AzureNewNetwork | AzureExistingNetwork, access: AzureAccess, most_nodes: int
 ) -> Iterator[Problem]:
     """The problems of a network; `most_nodes` is the largest number of nodes at a time."""
-    pods = Range(field=f"{NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
-    services = Range(field=f"{NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
+    pods = networks.Range(field=f"{rules.NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = networks.Range(field=f"{rules.NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = [pods, services]
     if isinstance(network, AzureNewNetwork):
-        nodes = Range(field=f"{NETWORK}.cidr", block=IPv4Network(network.cidr))
+        nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.cidr))
         ranges.insert(0, nodes)
-        yield from range_size_problems(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+        yield from networks.range_size_problems(
+            nodes, networks.fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes
+        )
     else:
-        yield from _egress(network, access, f"{NETWORK}.egressCidrs")
-    yield from public_range_problems(ranges)
+        yield from _egress(network, access, f"{rules.NETWORK}.egressCidrs")
+    yield from networks.public_range_problems(ranges)
     yield from _ranges_of_aks(ranges)
-    yield from overlapping_range_problems(ranges)
-    yield from range_size_problems(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
-    yield from service_range_problems(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+    yield from networks.overlapping_range_problems(ranges)
+    yield from networks.range_size_problems(
+        pods, networks.fewest_bits(most_nodes) + networks.ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes
+    )
+    yield from networks.service_range_problems(
+        services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES
+    )
 
 
-def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
+def _ranges_of_aks(ranges: Sequence[networks.Range]) -> Iterator[Problem]:
     for one in ranges:
         kept = next((block for block in _NETWORK_OF_AKS if one.block.overlaps(block)), None)
         if kept is not None:
@@ -288,8 +265,8 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess, field: str) -> I
             fix="Add the address of the NAT gateway or the firewall from `az network public-ip show --ids ID --query "
             "ipAddress`, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
         )
-    yield from duplicate_problems(network.egress_cidrs, field, "block")
-    yield from private_block_problems(
+    yield from rules.duplicate_problems(network.egress_cidrs, field, "block")
+    yield from networks.private_block_problems(
         network.egress_cidrs, field, fix="Write the public address of the NAT gateway or the firewall."
     )
 
@@ -297,14 +274,14 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess, field: str) -> I
 def _checkpoints(checkpoints: AzureCheckpoints, location: str) -> Iterator[Problem]:
     if checkpoints.redundancy == "Standard_ZRS" and not zones_here(location):
         yield Problem(
-            field=f"{CHECKPOINTS}.redundancy",
+            field=f"{rules.CHECKPOINTS}.redundancy",
             value=f"Standard_ZRS in {location}, which has no zones",
             allowed="Standard_LRS in this location",
             fix="Write `redundancy: Standard_LRS`.",
         )
-    cidrs, field = checkpoints.allowed_cidrs, f"{CHECKPOINTS}.allowedCidrs"
-    yield from duplicate_problems(cidrs, field, "block")
-    yield from private_block_problems(
+    cidrs, field = checkpoints.allowed_cidrs, f"{rules.CHECKPOINTS}.allowedCidrs"
+    yield from rules.duplicate_problems(cidrs, field, "block")
+    yield from networks.private_block_problems(
         cidrs, field, fix="Write public addresses: clients in the nodes' subnet have access already."
     )
 
@@ -317,7 +294,7 @@ def _container_names(namespaces: Sequence[NamespaceSection]) -> Iterator[Problem
         if not is_container_name(name):
             shorter = re.sub(r"-+", "-", name)[:most].strip("-")
             yield Problem(
-                field=f"{NAMESPACES}[{index}].name",
+                field=f"{rules.NAMESPACES}[{index}].name",
                 value=format_value(name),
                 allowed=f"{fewest} to {most} characters without consecutive hyphens: its checkpoints are in a "
                 "container with this name",
@@ -325,7 +302,7 @@ def _container_names(namespaces: Sequence[NamespaceSection]) -> Iterator[Problem
             )
 
 
-def _nap_pool(pool: NapPool, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     if pool.capacity is CapacityType.RESERVED:
         yield Problem(
             field=f"{at}.capacity",
@@ -336,11 +313,11 @@ def _nap_pool(pool: NapPool, market: MachineMarket, at: str) -> Iterator[Problem
     wrong = list(_nap_machines(pool, market, at))
     yield from wrong
     if not wrong:
-        yield from mixed_architecture_problems(pool.machines(market.region), at)
+        yield from rules.mixed_architecture_problems(pool.machines(market.region), at)
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
-def _fixed_pool(pool: FixedPool, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _fixed_pool(pool: FixedPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     if len(pool.vm_sizes) > 1:
         yield Problem(
             field=f"{at}.vmSizes",
@@ -352,15 +329,17 @@ def _fixed_pool(pool: FixedPool, market: MachineMarket, at: str) -> Iterator[Pro
     yield from _named_machine(pool.vm_size, market, f"{at}.vmSizes[0]")
     yield from _price_cap(pool, f"{at}.spotMaxPrice")
     example = "reservation: {group: ID}"
-    yield from reservation_problems(pool.capacity, {"reservation": pool.reservation}, at, example=example)
+    yield from rules.reservation_problems(
+        pool.capacity, {"reservation": pool.reservation}, at, example=example
+    )
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
-def _named_machine(name: str, market: MachineMarket, field: str) -> Iterator[Problem]:
+def _named_machine(name: str, market: rules.MachineMarket, field: str) -> Iterator[Problem]:
     """A VM size that does not exist, or that the location does not offer."""
     # Azure accepts a name without its prefix and in any case; a node label and a NodePool do not.
     if name not in market.here:
-        yield unknown_machine_problem(name, market, field)
+        yield rules.unknown_machine_problem(name, market, field)
 
 
 def _scale_set_names(names: Sequence[str]) -> Iterator[Problem]:
@@ -370,7 +349,7 @@ def _scale_set_names(names: Sequence[str]) -> Iterator[Problem]:
         other = first.setdefault(agent_pool_name(name), name)
         if other != name:
             yield Problem(
-                field=f"{POOLS}[{index}].name",
+                field=f"{rules.POOLS}[{index}].name",
                 value=f"{format_value(name)}, whose scale set would be {agent_pool_name(name)}, as that of {other}",
                 allowed="names with different letters and digits: AKS allows no hyphen in the name of a node pool",
                 fix=f"Rename one of the two, such as {format_value(f'{name}-2')}.",
@@ -403,10 +382,10 @@ def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
         )
 
 
-def _nap_machines(pool: NapPool, market: MachineMarket, at: str) -> Iterator[Problem]:
+def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     """The problems of a pool's selection of VM sizes with node auto-provisioning."""
     wrong = list(
-        machine_selection_problems(
+        rules.machine_selection_problems(
             pool,
             ("vmSizes", "[Standard_D4ds_v5, Standard_D4ads_v5]"),
             {"families": "[Dds_v5, Dads_v5]", "vcpus": "[4]"},
@@ -415,7 +394,7 @@ def _nap_machines(pool: NapPool, market: MachineMarket, at: str) -> Iterator[Pro
     )
     yield from wrong
     if pool.vm_sizes is not None and not wrong:
-        yield from machine_problems(pool.vm_sizes, market, f"{at}.vmSizes")
+        yield from rules.machine_problems(pool.vm_sizes, market, f"{at}.vmSizes")
     elif not wrong:
         yield from _families_and_vcpus(pool, market.region, at)
 
@@ -430,7 +409,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
             field=f"{at}.families[{families.index(name)}]",
             value=f"{format_value(name)}, a family without a VM size{how} in {location}",
             allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
-            fix=close_fix(name, there, "Remove it."),
+            fix=rules.close_fix(name, there, "Remove it."),
         )
     if unknown:
         # Another family may have these numbers of vCPUs.
@@ -452,7 +431,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
                 allowed=f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
                 fix="Remove it, or add one of its numbers to vcpus.",
             )
-    yield from mixed_gpu_problems(pool.machines(location), f"{at}.families")
+    yield from rules.mixed_gpu_problems(pool.machines(location), f"{at}.families")
 
 
 def _numbers_by_family(location: str) -> Mapping[str, frozenset[int]]:
@@ -470,34 +449,23 @@ _FEWEST_VCPUS: Final = 4
 _LEAST_MIB: Final = 4096
 
 
-def _system_nodes(nodes: AzureSystemNodes, market: MachineMarket) -> Iterator[Problem]:
-    field = f"{CLUSTER}.systemNodes.vmSize"
+def _system_nodes(nodes: AzureSystemNodes, market: rules.MachineMarket) -> Iterator[Problem]:
+    field = f"{rules.CLUSTER}.systemNodes.vmSize"
     yield from _named_machine(nodes.vm_size, market, field)
     if nodes.vm_size in market.here:
-        yield from _unfit(market.here[nodes.vm_size], field)
-    yield from _zones(nodes.zones, market.region, f"{CLUSTER}.systemNodes.zones")
-
-
-def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
-    if machine.gpus:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
-            allowed="a machine without GPUs, because only AKS's services and operators run here",
-            fix="Write, for example, Standard_D4ds_v5.",
+        yield from rules.system_machine_problems(
+            market.here[nodes.vm_size],
+            field,
+            example="Standard_D4ds_v5",
+            fewest_vcpus=_FEWEST_VCPUS,
+            least_mib=_LEAST_MIB,
         )
-    elif machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
-            allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, AKS's minimum for a system pool",
-            fix="Write, for example, Standard_D4ds_v5.",
-        )
+    yield from _zones(nodes.zones, market.region, f"{rules.CLUSTER}.systemNodes.zones")
 
 
 def _zones(zones: Sequence[str], location: str, at: str) -> Iterator[Problem]:
     """Zones that a location does not have, and duplicates."""
-    yield from duplicate_problems(zones, at, "zone")
+    yield from rules.duplicate_problems(zones, at, "zone")
     there = zones_here(location)
     if zones and not there:
         yield Problem(

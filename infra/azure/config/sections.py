@@ -219,13 +219,13 @@ class AzureUpgrades(Section):
     """Automatic upgrades in the maintenance window."""
 
     cluster: Annotated[ClusterChannel, BeforeValidator(_cluster_channel)] = Field(
-        ClusterChannel.NONE,
+        default=ClusterChannel.NONE,
         description="`patch` installs Kubernetes patches and drains every node for each. Channels that upgrade the minor version are "
         "rejected: the next `up` would downgrade it, which AKS does not allow",
         examples=["patch"],
     )
     node_os: NodeOsChannel = Field(
-        NodeOsChannel.SECURITY_PATCH,
+        default=NodeOsChannel.SECURITY_PATCH,
         description="how nodes get operating system updates: `SecurityPatch` drains a node only when live patching is not possible, "
         "`NodeImage` drains all nodes each week, `Unmanaged` and `None` drain none",
     )
@@ -236,12 +236,12 @@ class AzureMaintenanceWindow(Section):
 
     fixes: ClassVar[Mapping[str, str]] = {"days": "Write day: AKS allows one window a week."}
 
-    day: Weekday = Field(Weekday.SATURDAY, description="the day of the week")
-    start: WindowStart = Field("02:00", description="the start, in UTC")
-    hours: WindowHours = Field(8, description="the length")
-    every_weeks: int = Field(1, ge=1, le=4, description="weeks between windows", examples=["2"])
+    day: Weekday = Field(default=Weekday.SATURDAY, description="the day of the week")
+    start: WindowStart = Field(default="02:00", description="the start, in UTC")
+    hours: WindowHours = Field(default=8, description="the length")
+    every_weeks: int = Field(default=1, ge=1, le=4, description="weeks between windows", examples=["2"])
     start_date: Day = Field(
-        _FROM,
+        default=_FROM,
         description="the first date of the window, and the start for `everyWeeks`",
         examples=[f'"{_FROM}"'],
     )
@@ -261,7 +261,7 @@ class AzureMaintenance(Section):
         default_factory=AzureMaintenanceWindow, description="when AKS may upgrade"
     )
     exclusions: tuple[AzureMaintenanceExclusion, ...] = Field(
-        (),
+        default=(),
         description="dates on which AKS upgrades nothing, the last one included",
         examples=['[{start: "2026-12-20", end: "2027-01-06"}]'],
     )
@@ -302,11 +302,11 @@ class AzureAccess(Section):
     )
 
     public: AzurePublicAccess | None = Field(
-        None, description="`{cidrs: […]}`: a public address that accepts these; or"
+        default=None, description="`{cidrs: […]}`: a public address that accepts these; or"
     )
-    private: bool = Field(False, description="a private address in the nodes' network", examples=["true"])
+    private: bool = Field(default=False, description="a private address in the nodes' network")
     public_name: bool = Field(
-        False, description="with `private: true`, a public DNS name of the private address", examples=["true"]
+        default=False, description="with `private: true`, a public DNS name of the private address"
     )
 
 
@@ -317,11 +317,15 @@ class AzureSystemNodes(Section):
         ("instanceTypes", "vmSizes"), "Write vmSize, a single one: AKS's system pool is a scale set."
     )
 
-    vm_size: VmSize = Field("Standard_D4ds_v5", description="without GPUs, with at least 4 vCPUs and 4 GiB")
+    vm_size: VmSize = Field(
+        default="Standard_D4ds_v5", description="without GPUs, with at least 4 vCPUs and 4 GiB"
+    )
     # AKS needs two nodes in a system pool, and so do the operators, which run two replicas.
-    count: int = Field(2, ge=2, le=10, description="how many, a fixed number")
-    zones: tuple[Zone, ...] = Field((), description="by default Azure's choice", examples=["[1, 2, 3]"])
-    disk_gib: DiskGib = Field(128, alias="diskGiB", description="the system disk")
+    count: int = Field(default=2, ge=2, le=10, description="how many, a fixed number")
+    zones: tuple[Zone, ...] = Field(
+        default=(), description="by default Azure's choice", examples=["[1, 2, 3]"]
+    )
+    disk_gib: DiskGib = Field(default=128, alias="diskGiB", description="the system disk")
 
 
 _SCALING: Final = Allowed(
@@ -341,15 +345,15 @@ class AzureCluster(ClusterSection):
         "private": "Write access: {private: true}.",
     }
 
-    scaling: Annotated[Scaling, _SCALING] = Field(Scaling.NAP, description=_SCALING_TEXT)
+    scaling: Annotated[Scaling, _SCALING] = Field(default=Scaling.NAP, description=_SCALING_TEXT)
     access: AzureAccess = Field(
         description="what may reach the API server ([Google Cloud](#gcp-only), [Azure](#azure-only))",
         examples=["{public: {cidrs: [203.0.113.0/24]}}"],
     )
     admins: tuple[ObjectId, ...] = Field(
-        (), description="who administers the cluster, in addition to its creator"
+        default=(), description="who administers the cluster, in addition to its creator"
     )
-    login: Login = Field(Login.AZURE_CLI, description=_LOGIN_TEXT)
+    login: Login = Field(default=Login.AZURE_CLI, description=_LOGIN_TEXT)
     maintenance: AzureMaintenance = Field(
         default_factory=AzureMaintenance,
         description="when AKS may upgrade",
@@ -366,17 +370,17 @@ class AzureCluster(ClusterSection):
         examples=["{count: 2}"],
     )
     disk_encryption_set: DiskEncryptionSetId | None = Field(
-        None,
+        default=None,
         description="the id of a disk encryption set in the same location and subscription that encrypts the nodes' disks, by default "
         "Azure's keys; cannot be changed later",
     )
     log_workspace: WorkspaceId | None = Field(
-        None,
+        default=None,
         description="the id of a Log Analytics workspace that gets the control plane's logs: API server, audit without reads, controller "
         "manager, scheduler, guard, and Karpenter's events (`scaling: nap`) or the cluster autoscaler's. They cost by volume",
     )
     registry: RegistryId | None = Field(
-        None,
+        default=None,
         description="the id of a container registry from which the nodes pull images: their identity gets `AcrPull` on it before the "
         "operators start",
     )
@@ -389,8 +393,8 @@ class AzureExistingCluster(ExistingCluster):
         description="an existing cluster that the stack uses instead of a new one ([existing clusters](existing-clusters.md))"
     )
     resource_group: ResourceGroup = Field(description="the resource group of the existing cluster")
-    scaling: Annotated[Scaling, _SCALING] = Field(Scaling.NAP, description=_SCALING_TEXT)
-    login: Login = Field(Login.AZURE_CLI, description=_LOGIN_TEXT)
+    scaling: Annotated[Scaling, _SCALING] = Field(default=Scaling.NAP, description=_SCALING_TEXT)
+    login: Login = Field(default=Login.AZURE_CLI, description=_LOGIN_TEXT)
 
 
 class Outbound(StrEnum):
@@ -403,14 +407,14 @@ class Outbound(StrEnum):
 class AzureNetworkSection(Section):
     """The fields of both kinds of network: the cluster's own address ranges."""
 
-    pods_cidr: Cidr = Field(PODS_CIDR, description="a private block for pods: each node takes a /24")
-    services_cidr: Cidr = Field(SERVICES_CIDR, description="a private block for Services, /12 to /28")
+    pods_cidr: Cidr = Field(default=PODS_CIDR, description="a private block for pods: each node takes a /24")
+    services_cidr: Cidr = Field(default=SERVICES_CIDR, description="a private block for Services, /12 to /28")
 
 
 class AzureNewNetwork(AzureNetworkSection):
     """A new virtual network for the stack, with one subnet behind a NAT gateway."""
 
-    cidr: Cidr = Field("10.40.0.0/16", description="a private block for nodes")
+    cidr: Cidr = Field(default="10.40.0.0/16", description="a private block for nodes")
 
 
 class AzureExistingNetwork(AzureNetworkSection):
@@ -425,11 +429,11 @@ class AzureExistingNetwork(AzureNetworkSection):
         "create machines in it"
     )
     outbound: Outbound = Field(
-        Outbound.NAT_GATEWAY,
+        default=Outbound.NAT_GATEWAY,
         description="the subnet's existing outbound path: a NAT gateway, or `userDefinedRouting`, a route table. Cannot be changed later",
     )
     egress_cidrs: tuple[Cidr, ...] = Field(
-        (),
+        default=(),
         max_length=10,
         description="the public addresses of the subnet's outbound traffic; required with `access: {public: …}`, because nodes use the "
         "API server's public address too",
@@ -471,10 +475,12 @@ class AzurePoolSection(PoolSection):
     }
 
     zones: tuple[Zone, ...] = Field(
-        (), description="the zones of the pool's machines; by default Azure's choice", examples=["[1, 2, 3]"]
+        default=(),
+        description="the zones of the pool's machines; by default Azure's choice",
+        examples=["[1, 2, 3]"],
     )
     disk_gib: DiskGib = Field(
-        128,
+        default=128,
         alias="diskGiB",
         description="the size of the machines' disk, which is encrypted",
         examples=["128"],
@@ -496,10 +502,13 @@ class NapPool(AzurePoolSection):
     }
 
     vm_sizes: tuple[str, ...] | None = Field(
-        None, min_length=1, description=VM_SIZES_TEXT, examples=["[Standard_D4ds_v5, Standard_D4ads_v5]"]
+        default=None,
+        min_length=1,
+        description=VM_SIZES_TEXT,
+        examples=["[Standard_D4ds_v5, Standard_D4ads_v5]"],
     )
     families: tuple[str, ...] | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="with `vcpus` instead of `vmSizes`: all VM sizes of these families with these numbers of vCPUs that the location "
         "offers. A family is the name without the number: `Dds_v5` for `Standard_D4ds_v5`, `NCads_A100_v4` for "
@@ -507,9 +516,9 @@ class NapPool(AzurePoolSection):
         examples=["[Dds_v5, Dads_v5]"],
     )
     vcpus: tuple[int, ...] | None = Field(
-        None, min_length=1, description="the numbers of vCPUs of the families", examples=["[4, 8]"]
+        default=None, min_length=1, description="the numbers of vCPUs of the families", examples=["[4, 8]"]
     )
-    roll_out: bool = Field(False, description=ROLL_OUT_TEXT, examples=["true"])
+    roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
 
     def machines(self, location: str) -> tuple[Machine, ...]:
         """The pool's known VM sizes: for a pool by family, those that the location offers."""
@@ -539,11 +548,13 @@ class FixedPool(AzurePoolSection):
         min_length=1, description=VM_SIZES_TEXT, examples=["[Standard_D4ds_v5]"]
     )
     spot_max_price: float | None = Field(
-        None,
+        default=None,
         description="with `scaling: fixed`, on spot pools, USD per hour and machine, with up to five decimals; Azure evicts a machine when "
         "spot costs more. `-1`, the default: up to the on-demand price. Changing it replaces the pool",
     )
-    reservation: AzureReservation | None = Field(None, description="on reserved pools, with `scaling: fixed`")
+    reservation: AzureReservation | None = Field(
+        default=None, description="on reserved pools, with `scaling: fixed`"
+    )
 
     @property
     def vm_size(self) -> str:
@@ -588,7 +599,8 @@ class AzurePrivateEndpoint(Section):
     """An address in the nodes' subnet for checkpoints, instead of the subnet's service endpoint."""
 
     dns_zone: DnsZoneId | None = Field(
-        None, description="a zone that is linked to the network already, which cannot be linked to two"
+        default=None,
+        description="a zone that is linked to the network already, which cannot be linked to two",
     )
 
 
@@ -601,22 +613,22 @@ class AzureCheckpoints(Section):
     otherwise: ClassVar[str] = "Leave it out: the stack creates the storage account, and names it."
 
     # Blob Storage keeps soft-deleted blobs for a year at most.
-    retain_days: int = Field(30, ge=1, le=365, description=RETAIN_TEXT)
+    retain_days: int = Field(default=30, ge=1, le=365, description=RETAIN_TEXT)
     redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
-        "Standard_ZRS",
+        default="Standard_ZRS",
         description="copies in three zones, or in one place: `Standard_LRS`, where the location has no zones",
         examples=["Standard_LRS"],
     )
     allowed_cidrs: tuple[Cidr, ...] = Field(
-        (),
+        default=(),
         max_length=100,
         description="public addresses from which clients may use checkpoints; the nodes' subnet always may, and no other network",
     )
     key: AzureCheckpointKey | None = Field(
-        None, description="a key of your own; by default Azure's keys encrypt"
+        default=None, description="a key of your own; by default Azure's keys encrypt"
     )
     private_endpoint: AzurePrivateEndpoint | None = Field(
-        None,
+        default=None,
         description="`{}`: an address in the nodes' subnet for checkpoints instead of its service endpoint, with a private DNS zone "
         "`privatelink.blob.core.windows.net`; without `allowedCidrs` the account then has no public endpoint",
         examples=["{}"],
@@ -647,7 +659,7 @@ class AzureStack(CloudDocument):
         Allowed("an Azure location from `az account list-locations --query [].name`", "eastus2"),
     ] = Field(alias=LOCATION, description="the location of the stack")
     subscription_id: Annotated[str, _guid("a subscription", "az account show --query id")] | None = Field(
-        None, alias=SUBSCRIPTION, description="the subscription, by default that of the credentials"
+        default=None, alias=SUBSCRIPTION, description="the subscription, by default that of the credentials"
     )
     tenant_id: Annotated[str, _guid("a tenant of Entra ID", "az account show --query tenantId")] | None = (
         Field(None, alias=TENANT, description="the Entra ID tenant, by default that of the credentials")

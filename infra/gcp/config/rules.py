@@ -8,35 +8,10 @@ from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Final
 
+from holdfast.infra.config import network_validation as networks
+from holdfast.infra.config import rules
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import checked, parse
-from holdfast.infra.config.network_validation import (
-    ADDRESS_BITS,
-    Range,
-    covers_internet,
-    fewest_bits,
-    overlapping_range_problems,
-    public_range_problems,
-    range_size_problems,
-    service_range_problems,
-)
-from holdfast.infra.config.rules import (
-    CHECKPOINTS,
-    CLUSTER,
-    NAMESPACES,
-    NETWORK,
-    POOLS,
-    MachineMarket,
-    accepted_cluster_problems,
-    close_fix,
-    cloud_prefix_problems,
-    duplicate_problems,
-    minor_version_problems,
-    network_beside_existing_problems,
-    pool_and_ladder_problems,
-    reservation_problems,
-    unknown_machine_problem,
-)
 from holdfast.infra.gcp.config.sections import (
     PROJECT,
     REGION,
@@ -87,14 +62,14 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
     location, region = platform.cluster.location, platform.region
     if location is not None and location != region and not _is_zone_of(location, region):
         yield Problem(
-            field=f"{CLUSTER}.location",
+            field=f"{rules.CLUSTER}.location",
             value=format_value(location),
             allowed=f"{region}, the stack's region, or one of its zones",
             fix=f"Leave it out for {region}, or change {REGION}.",
         )
     if isinstance(platform.cluster, GcpCluster):
         yield from _cluster(platform.cluster, region)
-    yield from network_beside_existing_problems(
+    yield from rules.network_beside_existing_problems(
         platform.cluster, platform.network, (GcpNewNetwork, GcpExistingNetwork)
     )
     if isinstance(platform.network, GcpNewNetwork):
@@ -102,7 +77,7 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
     elif isinstance(platform.network, GcpExistingNetwork):
         yield from _existing_network(platform.network, region)
     yield from _checkpoints(platform.checkpoints, region)
-    yield from pool_and_ladder_problems(
+    yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
         problems_of=lambda pool, at: _pool(pool, region, at),
@@ -110,8 +85,8 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}",
     )
     yield from _classes(platform)
-    yield from accepted_cluster_problems(platform.accepts_from, platform.namespaces)
-    yield from cloud_prefix_problems(platform.namespaces, _OF_GKE, "GKE")
+    yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
+    yield from rules.cloud_prefix_problems(platform.namespaces, _OF_GKE, "GKE")
 
 
 def _is_zone_of(zone: str, region: str) -> bool:
@@ -132,7 +107,7 @@ def _zones(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
                 allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
                 fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
             )
-    yield from duplicate_problems(zones, at, "zone")
+    yield from rules.duplicate_problems(zones, at, "zone")
 
 
 def _most_nodes(platform: GcpPlatform) -> int:
@@ -149,29 +124,24 @@ def _most_nodes(platform: GcpPlatform) -> int:
 
 
 def _cluster(cluster: GcpCluster, region: str) -> Iterator[Problem]:
-    yield from minor_version_problems(cluster.version, (GKE_SPOT_TAINT, GPU))
+    yield from rules.minor_version_problems(cluster.version, (GKE_SPOT_TAINT, GPU))
     yield from _access(cluster.access)
     yield from _maintenance(cluster.maintenance)
     zones, location = cluster.zones, cluster.location
-    yield from _zones(zones or (), region, f"{CLUSTER}.zones")
+    yield from _zones(zones or (), region, f"{rules.CLUSTER}.zones")
     if location is not None and _is_zone_of(location, region) and zones is not None and location not in zones:
         yield Problem(
-            field=f"{CLUSTER}.zones",
+            field=f"{rules.CLUSTER}.zones",
             value=", ".join(zones),
             allowed=f"zones with {location} among them, where the control plane is",
             fix="Add it, or leave out zones for this one alone.",
         )
-    yield from _key(cluster.database_key, region, f"{CLUSTER}.secretsKey")
-    field = f"{CLUSTER}.systemNodes.machineType"
+    yield from _key(cluster.database_key, region, f"{rules.CLUSTER}.secretsKey")
+    field = f"{rules.CLUSTER}.systemNodes.machineType"
     yield from _named_machine(cluster.system_nodes.machine_type, field)
     machine = machine_catalogue("gcp").get(cluster.system_nodes.machine_type)
-    if machine is not None and machine.gpus:
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
-            allowed="a machine without GPUs: GKE taints GPU nodes only if other nodes exist first",
-            fix="Write, for example, e2-standard-4.",
-        )
+    if machine is not None:
+        yield from rules.system_machine_problems(machine, field, example="e2-standard-4")
 
 
 _ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
@@ -179,7 +149,7 @@ _ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
 
 def _access(access: GcpAccess) -> Iterator[Problem]:
     """Access that no client can use, or that opens the API server to the internet without confirmation."""
-    at, named, blocks = f"{CLUSTER}.access", access.dns_endpoint, access.authorized_networks
+    at, named, blocks = f"{rules.CLUSTER}.access", access.dns_endpoint, access.authorized_networks
     if named is None and blocks is None:
         yield Problem(
             field=at,
@@ -198,7 +168,7 @@ def _access(access: GcpAccess) -> Iterator[Problem]:
             fix="Write `allowExternal: true` to confirm it; or write authorizedNetworks instead of dnsEndpoint, with "
             "the blocks of your network.",
         )
-    if covers_internet(blocks or ()):
+    if networks.covers_internet(blocks or ()):
         yield Problem(
             field=f"{at}.authorizedNetworks",
             value="the whole internet",
@@ -206,7 +176,7 @@ def _access(access: GcpAccess) -> Iterator[Problem]:
             fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
             "and protected by IAM, `dnsEndpoint: {allowExternal: true}`.",
         )
-    yield from duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
+    yield from rules.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
 def _key(key: str | None, region: str, field: str) -> Iterator[Problem]:
@@ -228,8 +198,8 @@ _WEEKS: Final = 4
 
 def _maintenance(maintenance: GcpMaintenance) -> Iterator[Problem]:
     """Windows that are too short for GKE, and exclusions that end before they start."""
-    at, window, exclusion = f"{CLUSTER}.maintenance", maintenance.window, maintenance.exclusion
-    yield from duplicate_problems([day.value for day in window.days], f"{at}.window.days", "day")
+    at, window, exclusion = f"{rules.CLUSTER}.maintenance", maintenance.window, maintenance.exclusion
+    yield from rules.duplicate_problems([day.value for day in window.days], f"{at}.window.days", "day")
     days = len(set(window.days))
     if days * window.hours * _WEEKS < _FEWEST_HOURS:
         yield Problem(
@@ -258,29 +228,35 @@ _NARROWEST_SERVICES: Final = 27
 
 
 def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
-    nodes = Range(field=f"{NETWORK}.cidr", block=IPv4Network(network.nodes_cidr))
-    pods = Range(field=f"{NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
-    services = Range(field=f"{NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
+    nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.nodes_cidr))
+    pods = networks.Range(field=f"{rules.NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = networks.Range(field=f"{rules.NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = (nodes, pods, services)
-    yield from public_range_problems(ranges)
-    yield from overlapping_range_problems(ranges)
-    yield from range_size_problems(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
-    yield from range_size_problems(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
-    yield from service_range_problems(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+    yield from networks.public_range_problems(ranges)
+    yield from networks.overlapping_range_problems(ranges)
+    yield from networks.range_size_problems(
+        nodes, networks.fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes
+    )
+    yield from networks.range_size_problems(
+        pods, networks.fewest_bits(most_nodes) + networks.ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes
+    )
+    yield from networks.service_range_problems(
+        services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES
+    )
 
 
 def _existing_network(network: GcpExistingNetwork, region: str) -> Iterator[Problem]:
     parts = network.subnetwork.split("/")
     if len(parts) > 1 and parts[3] != region:
         yield Problem(
-            field=f"{NETWORK}.subnetwork",
+            field=f"{rules.NETWORK}.subnetwork",
             value=f"a subnetwork in {parts[3]}",
             allowed=f"one in {region}, the stack's region",
             fix=f"Write another subnetwork, or change {REGION}.",
         )
     if network.pods_range == network.services_range:
         yield Problem(
-            field=f"{NETWORK}.servicesRange",
+            field=f"{rules.NETWORK}.servicesRange",
             value=f"{format_value(network.services_range)}, also the range of pods",
             allowed="a secondary range for Services only",
             fix="Write another secondary range of the subnetwork.",
@@ -296,20 +272,20 @@ def _checkpoints(checkpoints: GcpCheckpoints, region: str) -> Iterator[Problem]:
     days = checkpoints.retain_days
     if checkpoints.recovery is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
         yield Problem(
-            field=f"{CHECKPOINTS}.retainDays",
+            field=f"{rules.CHECKPOINTS}.retainDays",
             value=f"{days} with soft delete",
             allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, Cloud Storage's range for soft delete",
             fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or add `recovery: versioning`.",
         )
     if checkpoints.hierarchical and checkpoints.recovery is Recovery.VERSIONING:
         yield Problem(
-            field=f"{CHECKPOINTS}.recovery",
+            field=f"{rules.CHECKPOINTS}.recovery",
             value="versioning with hierarchical: true",
             allowed="soft-delete: a bucket with a hierarchical namespace keeps no versions, and Cloud Storage FUSE "
             "supports none",
             fix="Write `recovery: soft-delete`, or leave out hierarchical.",
         )
-    yield from _key(checkpoints.kms_key, region, f"{CHECKPOINTS}.kmsKey")
+    yield from _key(checkpoints.kms_key, region, f"{rules.CHECKPOINTS}.kmsKey")
 
 
 #: GKE's limit for the name of a node pool.
@@ -343,15 +319,12 @@ def _pool(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
 
 def _compact(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
     zones = pool.zones or ()
-    if pool.compact_placement and len(zones) != 1:
-        example = next(iter(zones), f"{region}-a")
-        yield Problem(
-            field=f"{at}.compactPlacement",
-            value=f"true on a pool in {len(zones) or 'all'} zones",
-            allowed="true on a pool in one zone, because placement is within a zone",
-            fix=f"Add `zones: [{example}]`, or leave it out. A later change of the zone replaces the node pool, and "
-            "restarts its jobs.",
+    if pool.compact_placement:
+        fix = (
+            f"Add `zones: [{next(iter(zones), f'{region}-a')}]`, or leave it out. A later change of the zone replaces the node "
+            "pool, and restarts its jobs."
         )
+        yield from rules.one_zone_problems(zones, f"{at}.compactPlacement", "placement is within a zone", fix)
     if pool.compact_placement and pool.upgrades is Upgrades.BLUE_GREEN:
         yield Problem(
             field=f"{at}.upgrades",
@@ -368,16 +341,12 @@ _LONGEST_RUN: Final = timedelta(days=7)
 
 def _reservation(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
     sources = {"reservation": pool.reservation, "flexStart": pool.flex_start}
-    yield from reservation_problems(pool.capacity, sources, at, example="reservation: {name: h100}")
+    yield from rules.reservation_problems(pool.capacity, sources, at, example="reservation: {name: h100}")
     if pool.capacity is not CapacityType.RESERVED:
         return
-    if pool.reservation is not None and len(pool.zones or ()) != 1:
-        yield Problem(
-            field=f"{at}.zones",
-            value=f"{len(pool.zones or ()) or 'all'} zones on a pool with a reservation",
-            allowed="one zone, because a reservation is in one",
-            fix=f"Write the zone of the reservation, such as `zones: [{region}-a]`.",
-        )
+    if pool.reservation is not None:
+        fix = f"Write the zone of the reservation, such as `zones: [{region}-a]`."
+        yield from rules.one_zone_problems(pool.zones or (), f"{at}.zones", "a reservation is in one", fix)
     if pool.compact_placement:
         yield Problem(
             field=f"{at}.compactPlacement",
@@ -466,12 +435,12 @@ def _named_machine(name: str, field: str) -> Iterator[Problem]:
     """A machine type that does not exist."""
     known = machine_catalogue("gcp")
     if name not in known:
-        market = MachineMarket(
+        market = rules.MachineMarket(
             here=known,
             allowed=f"one of the {len(known)} known machine types",
             fix="Write one from `gcloud compute machine-types list`.",
         )
-        yield unknown_machine_problem(name, market, field)
+        yield rules.unknown_machine_problem(name, market, field)
 
 
 def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterator[Problem]:
@@ -497,7 +466,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
             field=f"{at}.type",
             value=format_value(accelerator.type),
             allowed=f"one of the kinds that {machine.name} supports: {', '.join(sorted(taken))}",
-            fix=close_fix(accelerator.type, taken, "Write one of them."),
+            fix=rules.close_fix(accelerator.type, taken, "Write one of them."),
         )
     elif accelerator.count not in taken[accelerator.type]:
         counts = taken[accelerator.type]
@@ -535,7 +504,7 @@ def _classes(platform: GcpPlatform) -> Iterator[Problem]:
         other = of_class.setdefault(pool.compute_class, pool)
         if other.capacity is not pool.capacity:
             yield Problem(
-                field=f"{POOLS}[{index}].computeClass",
+                field=f"{rules.POOLS}[{index}].computeClass",
                 value=f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, but {other.name} of the "
                 f"same class is {other.capacity.value}",
                 allowed="pools of one capacity type in a class: GKE tries the next pool immediately and for each node, so "
@@ -544,7 +513,7 @@ def _classes(platform: GcpPlatform) -> Iterator[Problem]:
             )
     for index, namespace in enumerate(platform.namespaces):
         tiers = [by_name[tier.pool] for tier in namespace.ladder if tier.pool in by_name]
-        yield from _classes_of_ladder(tiers, f"{NAMESPACES}[{index}].ladder")
+        yield from _classes_of_ladder(tiers, f"{rules.NAMESPACES}[{index}].ladder")
 
 
 def _classes_of_ladder(tiers: Sequence[GcpPool], field: str) -> Iterator[Problem]:

@@ -164,15 +164,15 @@ class MaintenanceWindow(Section):
     """The weekly maintenance window."""
 
     days: tuple[Weekday, ...] = Field(
-        (Weekday.SATURDAY, Weekday.SUNDAY),
+        default=(Weekday.SATURDAY, Weekday.SUNDAY),
         min_length=1,
         max_length=7,
         description="days of the week",
         examples=["[saturday, sunday]"],
     )
-    start: WindowStart = Field("02:00", description="the start, in UTC")
+    start: WindowStart = Field(default="02:00", description="the start, in UTC")
     hours: WindowHours = Field(
-        8, description="the length; at least 12 hours a week together, as GKE requires"
+        default=8, description="the length; at least 12 hours a week together, as GKE requires"
     )
 
     @property
@@ -202,7 +202,7 @@ class MaintenanceExclusion(Section):
         description="the first day; a fixed date: a moving one would be a change on every `up`"
     )
     end: Day | None = Field(
-        None, description="the end, before the end of the version's support, which is the default"
+        default=None, description="the end, before the end of the version's support, which is the default"
     )
 
 
@@ -211,7 +211,7 @@ class GcpMaintenance(Section):
 
     window: MaintenanceWindow = Field(default_factory=MaintenanceWindow, description="when GKE may upgrade")
     exclusions: tuple[MaintenanceExclusion, ...] = Field(
-        (),
+        default=(),
         max_length=1,
         description="days on which GKE upgrades neither the minor version nor nodes",
         examples=['[{start: "2026-12-01"}]'],
@@ -237,9 +237,8 @@ class DnsEndpoint(Section):
 
     # GKE has no DNS-based endpoint for a single network: `false` closes it to every client.
     allow_external: bool = Field(
-        False,
+        default=False,
         description="`true` confirms that the endpoint is open to the whole internet, protected only by IAM",
-        examples=["true"],
     )
 
 
@@ -251,22 +250,24 @@ class GcpAccess(Section):
     )
 
     dns_endpoint: DnsEndpoint | None = Field(
-        None,
+        default=None,
         description="`{allowExternal: true}`: a DNS name that is reachable from the internet; or",
         examples=["{allowExternal: true}"],
     )
     authorized_networks: tuple[Cidr, ...] | None = Field(
-        None, min_length=1, max_length=100, description="the CIDRs that may reach the address"
+        default=None, min_length=1, max_length=100, description="the CIDRs that may reach the address"
     )
 
 
 class GcpSystemNodes(Section):
     """The on-demand nodes of the cluster's services, operators and Ray heads, which belong to no pool."""
 
-    machine_type: MachineType = Field("e2-standard-4", description="without GPUs", examples=["e2-standard-4"])
-    per_zone: int = Field(1, ge=1, le=10, description="nodes in each zone")
+    machine_type: MachineType = Field(
+        default="e2-standard-4", description="without GPUs", examples=["e2-standard-4"]
+    )
+    per_zone: int = Field(default=1, ge=1, le=10, description="nodes in each zone")
     # Pods that name no pool run here too. Without spare nodes a Ray head could stay pending forever.
-    spare_per_zone: int = Field(2, ge=0, le=10, description="nodes by which the pool scales up")
+    spare_per_zone: int = Field(default=2, ge=0, le=10, description="nodes by which the pool scales up")
 
 
 _LOCATION_TEXT: Final = "the region, the default, for a control plane in three zones, or one of its zones"
@@ -288,12 +289,12 @@ class GcpCluster(ClusterSection):
     }
 
     channel: Channel = Field(
-        Channel.REGULAR,
+        default=Channel.REGULAR,
         description="the release channel, which must offer the version in this location, and brings patches and later versions",
     )
-    location: str | None = Field(None, description=_LOCATION_TEXT, examples=["us-central1"])
+    location: str | None = Field(default=None, description=_LOCATION_TEXT, examples=["us-central1"])
     zones: tuple[Zone, ...] | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="the zones of the system nodes and of pools without `zones`; by default the first three by name, for a zonal control "
         "plane its zone",
@@ -314,9 +315,9 @@ class GcpCluster(ClusterSection):
         "here too",
         examples=["{perZone: 1}"],
     )
-    image_streaming: bool = Field(True, description=_STREAMING_TEXT, examples=["false"])
+    image_streaming: bool = Field(default=True, description=_STREAMING_TEXT)
     database_key: KeyName | None = Field(
-        None,
+        default=None,
         alias="secretsKey",
         description="the name of a key in the region that encrypts the cluster's secrets, by default Google's",
     )
@@ -328,16 +329,20 @@ class GcpExistingCluster(ExistingCluster):
     existing: GkeClusterName = Field(
         description="an existing cluster that the stack uses instead of a new one ([existing clusters](existing-clusters.md))"
     )
-    location: str | None = Field(None, description=_LOCATION_TEXT, examples=["us-central1"])
-    image_streaming: bool = Field(True, description=_STREAMING_TEXT, examples=["false"])
+    location: str | None = Field(default=None, description=_LOCATION_TEXT, examples=["us-central1"])
+    image_streaming: bool = Field(default=True, description=_STREAMING_TEXT)
 
 
 class GcpNewNetwork(Section):
     """A new network for the stack: one subnetwork, with ranges for pods and Services."""
 
-    nodes_cidr: Cidr = Field("10.40.0.0/20", alias="cidr", description="a private block for nodes")
-    pods_cidr: Cidr = Field("10.44.0.0/14", description="a private block for pods: each node takes a /24")
-    services_cidr: Cidr = Field("10.40.16.0/20", description="a private block for Services, /16 to /27")
+    nodes_cidr: Cidr = Field(default="10.40.0.0/20", alias="cidr", description="a private block for nodes")
+    pods_cidr: Cidr = Field(
+        default="10.44.0.0/14", description="a private block for pods: each node takes a /24"
+    )
+    services_cidr: Cidr = Field(
+        default="10.40.16.0/20", description="a private block for Services, /16 to /27"
+    )
 
 
 class GcpExistingNetwork(Section):
@@ -404,7 +409,9 @@ class GcpFlexStart(Section):
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("queued", "queuedProvisioning"), _QUEUED)
 
     max_run_duration: Duration = Field(
-        timedelta(days=7), description="how long a machine runs at most, 10m to 168h", examples=["168h"]
+        default=timedelta(days=7),
+        description="how long a machine runs at most, 10m to 168h",
+        examples=["168h"],
     )
 
 
@@ -429,44 +436,46 @@ class GcpPool(PoolSection):
         description="one type: a GKE node pool has exactly one. For scarce machines use more zones or more tiers"
     )
     accelerator: GcpAccelerator | None = Field(
-        None,
+        default=None,
         description="GPUs for machines of the `n1` series; by default the machine's own",
         examples=["{type: nvidia-tesla-t4, count: 1}"],
     )
     zones: tuple[Zone, ...] | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="the zones of the pool's machines; by default the cluster's; all of them must offer the machine type",
     )
-    compact_placement: bool = Field(False, description=COMPACT_TEXT, examples=["true"])
+    compact_placement: bool = Field(default=False, description=COMPACT_TEXT)
     upgrades: Upgrades = Field(
-        Upgrades.SURGE,
+        default=Upgrades.SURGE,
         description="`surge`: one node after another without extra nodes, for scarce machines. `blue-green`: a second set of nodes. Not "
         "with `compactPlacement`. In both cases GKE evicts after an hour, regardless of disruption budgets",
     )
     graceful_shutdown_seconds: ShutdownSeconds | None = Field(
-        None,
+        default=None,
         description="on spot pools, the shutdown time of a preempted node, 30 by default; system pods use 5 of the 30, 10 of the 120",
         examples=["30"],
     )
     reservation: GcpReservation | None = Field(
-        None, description="on reserved pools", examples=['{name: h100, ends: "2026-12-08T11:30:00Z"}']
+        default=None, description="on reserved pools", examples=['{name: h100, ends: "2026-12-08T11:30:00Z"}']
     )
     flex_start: GcpFlexStart | None = Field(
-        None,
+        default=None,
         description="on reserved pools with GPUs: machines of the Dynamic Workload Scheduler, for 10 minutes to 7 days. GKE does not "
         "repair them. Queued provisioning is rejected: it needs Kueue, whose jobs follow no ladder",
         examples=["{maxRunDuration: 168h}"],
     )
     disk_gib: int = Field(
-        100,
+        default=100,
         alias="diskGiB",
         ge=30,
         le=65536,
         description="the size of the machines' disk, which is encrypted",
     )
     compute_class: DnsLabel | None = Field(
-        None, description="the name of a [ComputeClass](#gcp-only) that jobs select", examples=["any-a100"]
+        default=None,
+        description="the name of a [ComputeClass](#gcp-only) that jobs select",
+        examples=["any-a100"],
     )
 
     @property
@@ -503,20 +512,19 @@ class GcpCheckpoints(Section):
     fixes: ClassVar[Mapping[str, str]] = {"versioning": "Write recovery: versioning."}
     otherwise: ClassVar[str] = "Leave it out: the stack creates the bucket, and names it."
 
-    retain_days: RetainDays = Field(30, description=RETAIN_TEXT)
+    retain_days: RetainDays = Field(default=30, description=RETAIN_TEXT)
     recovery: Recovery = Field(
-        Recovery.SOFT_DELETE,
+        default=Recovery.SOFT_DELETE,
         description="how they are kept: soft delete, for 7 to 90 days, or `versioning`, for any time ([ADR "
         "0009](adr/0009-checkpoints-on-google-cloud.md))",
     )
     hierarchical: bool = Field(
-        False,
+        default=False,
         description="a hierarchical namespace with atomic folder renames; not with versioning. It cannot change later: the bucket would "
         "be replaced, and a preflight check rejects it",
-        examples=["true"],
     )
     kms_key: KeyName | None = Field(
-        None, description="the name of a key in the region; by default Google's keys encrypt"
+        default=None, description="the name of a key in the region; by default Google's keys encrypt"
     )
 
 

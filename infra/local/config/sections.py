@@ -39,12 +39,15 @@ CATALOGUE: Final = "scheduling/machines/local.json"
 class LocalCluster(Section):
     """The control plane and the nodes of the operators."""
 
-    version: KubernetesVersion = Field(versions.KUBERNETES, description=VERSION_TEXT)
+    version: KubernetesVersion = Field(default=versions.KUBERNETES, description=VERSION_TEXT)
     kubeconfig: FilePath = Field(
-        ".rehearsal/local/kubeconfig", description="how the program reaches the control plane"
+        default=".rehearsal/local/kubeconfig", description="how the program reaches the control plane"
     )
     system_nodes: int = Field(
-        1, ge=1, le=9, description="simulated on-demand nodes for the operators, tainted `CriticalAddonsOnly`"
+        default=1,
+        ge=1,
+        le=9,
+        description="simulated on-demand nodes for the operators, tainted `CriticalAddonsOnly`",
     )
 
 
@@ -57,9 +60,7 @@ class LocalPool(KarpenterPoolSection):
         "all without",
         examples=["[m7i.xlarge, m7a.xlarge]"],
     )
-    reservation: ReservationSection | None = Field(
-        None, description="on reserved pools", examples=['{ends: "2026-12-08T11:30:00Z"}']
-    )
+    reservation: ReservationSection | None = Field(default=None, description="on reserved pools")
 
     def machines(self) -> tuple[Machine, ...]:
         """The pool's known machine types."""
@@ -75,7 +76,8 @@ class LocalMirror(Section):
     """Where charts come from."""
 
     charts: ChartSource = Field(
-        ".tools/charts", description="the source of the operators' charts; by default each chart's upstream"
+        default=".tools/charts",
+        description="the source of the operators' charts; by default each chart's upstream",
     )
 
 
@@ -85,7 +87,7 @@ class LocalCheckpoints(Section):
     otherwise: ClassVar[str] = "Leave it out: on this machine, checkpoints are files in a directory."
 
     directory: FilePath = Field(
-        ".rehearsal/local/checkpoints",
+        default=".rehearsal/local/checkpoints",
         description="one folder per training namespace; [ADR 0003](adr/0003-local-checkpoints.md) says why a directory",
     )
 

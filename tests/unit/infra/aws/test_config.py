@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from holdfast.components.network.cidrs import MOST_ZONES, plan_subnets
 from holdfast.infra.aws.config.sections import AwsExistingNetwork, AwsNewNetwork, AwsPlatform
+from holdfast.infra.config.rules import nearest_machine
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import regions
+from holdfast.scheduling.machines import machine_catalogue, regions
 from tests.support.builders.configurations import (
     AWS_REGION,
     Document,
@@ -138,3 +139,13 @@ def test_every_valid_number_of_zones_can_be_divided(region: str, zones: int) -> 
     found = aws_problems({"cloud": "aws", "network": {"zones": zones}}, region)
     if not any(".network" in problem.field for problem in found):
         assert plan_subnets("10.40.0.0/16", zones), "what is read must not fail in a component"
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("m9z.large", "amd64"), ("m7g.lrage", "arm64"), ("m7i.xlrage", "amd64")]
+)
+def test_the_fix_of_an_unknown_type_keeps_the_architecture(name: str, fix: str) -> None:
+    known = machine_catalogue("aws")
+    near = nearest_machine(name, known)
+    assert near is not None
+    assert known[near].arch == fix
