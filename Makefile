@@ -190,5 +190,5 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header tests/soak/judges/requirements.in -o tests/soak/judges/requirements.lock
 
 .PHONY: schemas
-schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
+schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md from the configuration's model
 	@$(HOLDFAST) schemas

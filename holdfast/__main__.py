@@ -199,7 +199,8 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             arguments=_pack_and_plugin,
         ),
         "schemas": _of_module(
-            "regenerate the editor schemas of stack files", "holdfast.infra.config.editor_schema"
+            "regenerate the editors' schemas and the tables of configuration.md",
+            "holdfast.infra.config.editor_schema",
         ),
     },
 }

@@ -18,11 +18,11 @@ from holdfast.scheduling.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.cloud_commands import Runner
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
+    from holdfast.infra.local.config.sections import LocalPlatform
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.pools import PoolSummary
@@ -106,7 +106,7 @@ def _check_composable(platform: Platform) -> None:
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
-    from holdfast.infra.local.config.validation import read_local_platform
+    from holdfast.infra.local.config.sections import read_local_platform
 
     return read_local_platform(document)
 
@@ -125,7 +125,7 @@ _AWS_ROLES: Final = "aws:assumeRoles"
 
 
 def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
-    from holdfast.infra.aws.config.validation import read_aws_platform
+    from holdfast.infra.aws.config.rules import read_aws_platform
 
     return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
@@ -158,7 +158,7 @@ _AZURE_TENANT: Final = "azure-native:tenantId"
 
 
 def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
-    from holdfast.infra.azure.config.validation import read_azure_platform
+    from holdfast.infra.azure.config.rules import read_azure_platform
 
     return read_azure_platform(
         document,
@@ -199,7 +199,7 @@ _GCP_REGION: Final = "gcp:region"
 
 
 def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
-    from holdfast.infra.gcp.config.validation import read_gcp_platform
+    from holdfast.infra.gcp.config.rules import read_gcp_platform
 
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 

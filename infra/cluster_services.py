@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
     from holdfast.components.fallback_controller.clusters import OtherCluster
-    from holdfast.infra.config.ladder import ControllerSection, MonitoringSection
     from holdfast.infra.config.namespace import NamespaceSection
+    from holdfast.infra.config.sections import ControllerSection, MonitoringSection
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary
 

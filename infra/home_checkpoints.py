@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pulumi
 
 from holdfast.infra import naming
-from holdfast.infra.config.accepted_clusters import ACCEPTS_FROM
+from holdfast.infra.config.clusters import ACCEPTS_FROM
 from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from holdfast.infra.config.validation import NAMESPACES
+from holdfast.infra.config.rules import NAMESPACES
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import ZONE

@@ -10,15 +10,14 @@ from holdfast.components.cluster.eks.control_plane import ControlPlaneLogs
 from holdfast.components.cluster.eks.existing import ExistingEksCluster, ExistingEksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.infra import versions
-from holdfast.infra.aws.config.cluster import AwsExistingCluster
-from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.components.cluster.eks.access import Caller
     from holdfast.components.network.aws import Network
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.aws.preflight import Account
     from holdfast.infra.aws.preflight.existing_cluster import ExistingEks
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.aws.stores import Store
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary

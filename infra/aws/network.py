@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs, ExistingNetwork
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.infra.aws.config.network import AwsClusterNetwork, AwsExistingNetwork, Nat
+from holdfast.infra.aws.config.sections import AwsClusterNetwork, AwsExistingNetwork, Nat
 from holdfast.infra.aws.preflight.checks import zones_of_network
 from holdfast.infra.aws.preflight.existing_cluster import subnets_of
 from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
     from holdfast.components.network.aws import Network
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.aws.preflight import Account
 
 

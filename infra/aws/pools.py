@@ -16,7 +16,7 @@ from holdfast.components.pools.ec2 import (
 )
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming, versions
-from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.config.sections import AwsNewNetwork
 from holdfast.scheduling.labels import EFA_RESOURCE
 from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from holdfast.components.karpenter.eks.component import EksKarpenter
     from holdfast.components.network.aws import Network
     from holdfast.components.pools.karpenter import NodeClass
-    from holdfast.infra.aws.config.pool import AwsPool
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform, AwsPool
     from holdfast.scheduling.machines import Machine
 
 #: The tag that the IAM policy of EKS's block storage driver requires on instances before it attaches a volume.

@@ -39,7 +39,7 @@ from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
     from holdfast.components.cluster.eks.access import Caller
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.aws.preflight import Account
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from holdfast.components.checkpoints.s3 import CheckpointBucket
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.home_checkpoints import Home, HomeCheckpoints
     from holdfast.scheduling.json import JsonValue
 

@@ -8,7 +8,7 @@ from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
 from holdfast.components.cluster.aks.existing import ExistingAksCluster, ExistingAksClusterArgs
-from holdfast.infra.azure.config.cluster import AzureExistingCluster
+from holdfast.infra.azure.config.sections import AzureExistingCluster
 from holdfast.infra.azure.network import network_of
 from holdfast.infra.naming import aks_node_group
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.components.cluster.aks.access import ApiServerAccess
     from holdfast.components.cluster.aks.control_plane import Day
-    from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzureAccess, AzureMaintenance, AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
 
 

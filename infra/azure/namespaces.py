@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.azure.stores import Store
     from holdfast.infra.exported_tiers import OtherStacks
     from holdfast.scheduling.pools import PoolSummary

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
-from holdfast.infra.azure.config.network import AzureClusterNetwork, AzureExistingNetwork
+from holdfast.infra.azure.config.sections import AzureClusterNetwork, AzureExistingNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.network.azure import NodeSubnet
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
 
 
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:

@@ -10,7 +10,7 @@ import pulumi
 from holdfast.components.pools.aks import AksNodeClassArgs, AksPool, AksPoolArgs, aks_node_class
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming
-from holdfast.infra.azure.config.stack import NapPlatform
+from holdfast.infra.azure.config.sections import NapPlatform
 from holdfast.scheduling.labels import CAPACITY_TYPE
 from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from holdfast.components.cluster.aks.component import AksCluster
     from holdfast.components.cluster.aks.existing import ExistingAksCluster
     from holdfast.components.pools.aks import ExistingPool
-    from holdfast.infra.azure.config.pool import FixedPool, NapPool
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform, FixedPool, NapPool
 
 
 @dataclass(frozen=True, kw_only=True)

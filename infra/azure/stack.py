@@ -18,7 +18,7 @@ from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, naming
 from holdfast.infra.accepted_clusters import all_users
 from holdfast.infra.azure.cluster import cluster_of, kubernetes_version
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.pools import PoolDependencies, make_pools, pool_summaries
 from holdfast.infra.azure.preflight import check_subscription

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from holdfast.components.checkpoints.blob import CheckpointBucket
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
     from holdfast.infra.home_checkpoints import Home, HomeCheckpoints
     from holdfast.scheduling.json import JsonValue

@@ -15,10 +15,10 @@ from holdfast.scheduling.prices import CostRange, any_of, charge, machine_price
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.clouds import Platform
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import PoolSummary
 
@@ -80,7 +80,7 @@ def _machines_of_pools(platform: Platform) -> Mapping[str, Sequence[Machine]]:
         return {
             pool.name: () if (machine := pool.machine()) is None else (machine,) for pool in platform.pools
         }
-    from holdfast.infra.azure.config.stack import NapPlatform
+    from holdfast.infra.azure.config.sections import NapPlatform
 
     if isinstance(platform, NapPlatform):
         return {pool.name: pool.machines(platform.location) for pool in platform.pools}
@@ -100,8 +100,7 @@ def idle_charges(platform: Platform) -> tuple[Charge, ...]:
 
 def _aws_charges(platform: AwsPlatform) -> Iterator[Charge]:
     from holdfast.components.network.aws import ISOLATED_SERVICES
-    from holdfast.infra.aws.config.cluster import AwsCluster
-    from holdfast.infra.aws.config.network import AwsNewNetwork, Nat
+    from holdfast.infra.aws.config.sections import AwsCluster, AwsNewNetwork, Nat
 
     cluster, network = platform.cluster, platform.network
     if isinstance(cluster, AwsCluster):
@@ -119,8 +118,7 @@ def _aws_charges(platform: AwsPlatform) -> Iterator[Charge]:
 
 
 def _gcp_charges(platform: GcpPlatform) -> Iterator[Charge]:
-    from holdfast.infra.gcp.config.cluster import Channel, GcpCluster
-    from holdfast.infra.gcp.config.network import GcpNewNetwork
+    from holdfast.infra.gcp.config.sections import Channel, GcpCluster, GcpNewNetwork
     from holdfast.infra.gcp.preflight.queries import zones_of_cluster
 
     cluster = platform.cluster
@@ -139,8 +137,7 @@ def _gcp_charges(platform: GcpPlatform) -> Iterator[Charge]:
 
 
 def _azure_charges(platform: AzurePlatform) -> Iterator[Charge]:
-    from holdfast.infra.azure.config.cluster import AzureCluster
-    from holdfast.infra.azure.config.network import AzureNewNetwork
+    from holdfast.infra.azure.config.sections import AzureCluster, AzureNewNetwork
 
     cluster = platform.cluster
     if isinstance(cluster, AzureCluster):

@@ -10,13 +10,12 @@ from holdfast.components.cluster.gke.control_plane import DatabaseKey, Maintenan
 from holdfast.components.cluster.gke.existing import ExistingGkeCluster, ExistingGkeClusterArgs
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.infra import naming
-from holdfast.infra.gcp.config.cluster import GcpExistingCluster
+from holdfast.infra.gcp.config.sections import GcpExistingCluster
 from holdfast.infra.gcp.network import network_of
 
 if TYPE_CHECKING:
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
-    from holdfast.infra.gcp.config.cluster import GcpAccess, GcpMaintenance
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
 

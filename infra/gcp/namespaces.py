@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.infra.exported_tiers import OtherStacks
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
     from holdfast.infra.gcp.stores import Store
     from holdfast.scheduling.pools import PoolSummary

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
-from holdfast.infra.gcp.config.network import GcpClusterNetwork, GcpExistingNetwork
+from holdfast.infra.gcp.config.sections import GcpClusterNetwork, GcpExistingNetwork
 
 if TYPE_CHECKING:
     from holdfast.components.network.gcp import VpcNativeNetwork
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
 
 
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:

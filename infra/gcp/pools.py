@@ -15,7 +15,7 @@ from holdfast.components.pools.gke import (
     GkeReservation,
 )
 from holdfast.infra import naming
-from holdfast.infra.gcp.config.cluster import GcpCluster
+from holdfast.infra.gcp.config.sections import GcpCluster
 from holdfast.scheduling.labels import COMPUTE_CLASS
 from holdfast.scheduling.machines.fabrics import unused_network_warnings
 from holdfast.scheduling.pools import PoolSummary, summarize_pool
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from holdfast.components.cluster.gke.component import GkeCluster
     from holdfast.components.cluster.gke.existing import ExistingGkeCluster
-    from holdfast.infra.gcp.config.pool import GcpPool
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform, GcpPool
     from holdfast.infra.gcp.preflight import Project
 
 

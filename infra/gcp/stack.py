@@ -17,7 +17,7 @@ from holdfast.infra.accepted_clusters import all_users
 from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.exported_tiers import OtherStacks
 from holdfast.infra.gcp.cluster import cluster_of, kubernetes_version
-from holdfast.infra.gcp.config.stack import Recovery
+from holdfast.infra.gcp.config.sections import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
 from holdfast.infra.gcp.pools import make_classes, make_pools, pool_summaries
 from holdfast.infra.gcp.preflight import check_project
@@ -29,7 +29,7 @@ from holdfast.infra.paths import chart_source
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 
 

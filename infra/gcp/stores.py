@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.checkpoints.gcs import CheckpointBucket
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
 
 
 @dataclass(frozen=True, kw_only=True)

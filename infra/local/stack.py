@@ -34,7 +34,7 @@ from holdfast.scheduling.reachability.machine_capacity import Provisioner
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.infra.local.config.sections import LocalPlatform
 
 
 def compose(platform: LocalPlatform, stack: str) -> None:

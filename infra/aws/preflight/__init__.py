@@ -11,7 +11,7 @@ from holdfast.infra.aws.preflight.queries import AccountQueries
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
 
 __all__ = ["Account", "check_account"]
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.checkpoints.s3 import key_description
 from holdfast.components.cluster.eks.access import AWS_CLI
-from holdfast.infra.aws.config.cluster import AwsExistingCluster
-from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from holdfast.infra.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from holdfast.infra.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from holdfast.infra.config.errors import format_value
@@ -23,8 +22,7 @@ from holdfast.scheduling.machines.ec2_quotas import Ec2Quota, quota_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from holdfast.infra.aws.config.pool import AwsPool
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform, AwsPool
     from holdfast.scheduling.machines import Machine
 
 

@@ -19,7 +19,7 @@ from holdfast.scheduling.json import mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.cloud_queries import CloudQueries
     from holdfast.scheduling.json import Json
 

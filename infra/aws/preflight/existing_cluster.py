@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_aws.ec2 import get_subnet
 from pulumi_aws.eks import get_addon, get_cluster, get_node_group, get_node_groups
 
-from holdfast.infra.aws.config.network import AwsExistingNetwork
+from holdfast.infra.aws.config.sections import AwsExistingNetwork
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.preflight.existing_clusters import (
@@ -25,7 +25,7 @@ from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.cloud_queries import CloudQueries
 
 

@@ -21,7 +21,7 @@ from holdfast.scheduling.labels import CapacityType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
 
 #: Zones without EKS, by the ids that are the same in every account.
 _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")

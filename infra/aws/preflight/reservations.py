@@ -16,8 +16,7 @@ from holdfast.scheduling.windows import format_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from holdfast.infra.aws.config.pool import AwsPool
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform, AwsPool
     from holdfast.infra.cloud_queries import CloudQueries
     from holdfast.scheduling.json import Json
 

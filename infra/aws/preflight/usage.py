@@ -17,7 +17,7 @@ from holdfast.scheduling.machines.ec2_quotas import quota_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.config.sections import AwsPlatform
     from holdfast.infra.aws.preflight.checks import QuotaDemand
     from holdfast.infra.cloud_commands import Runner
     from holdfast.scheduling.machines.ec2_quotas import Ec2Quota

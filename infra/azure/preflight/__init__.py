@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_problems, preflight_warnings
 from holdfast.infra.azure.preflight.queries import query_subscription
 from holdfast.scheduling.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
 from holdfast.components.pools.aks import ExistingPool
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from holdfast.infra.azure.preflight.quotas import LocationLimits, quota_uses, size_warnings
 from holdfast.infra.azure.preflight.subnet import subnet_problems

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_azure_native.containerservice import get_managed_cluster, list_managed_cluster_user_credentials
 
 from holdfast.components.cluster.aks.access import ApiServer, api_server
-from holdfast.infra.azure.config.network import AzureExistingNetwork
-from holdfast.infra.azure.config.stack import FixedPlatform
+from holdfast.infra.azure.config.sections import AzureExistingNetwork, FixedPlatform
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.preflight.existing_clusters import (
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     from pulumi_azure_native.containerservice.outputs import ManagedClusterAgentPoolProfileResponse
 
-    from holdfast.infra.azure.config.cluster import AzureExistingCluster
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzureExistingCluster, AzurePlatform
     from holdfast.infra.cloud_queries import CloudQueries
 
 

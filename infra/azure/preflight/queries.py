@@ -13,8 +13,7 @@ from pulumi_azure_native.containerservice import get_agent_pool, get_managed_clu
 
 from holdfast.components.azure_names import agent_pool_name
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
-from holdfast.infra.azure.config.cluster import AzureExistingCluster
-from holdfast.infra.azure.config.stack import FixedPlatform
+from holdfast.infra.azure.config.sections import AzureExistingCluster, FixedPlatform
 from holdfast.infra.azure.preflight.checks import Subscription
 from holdfast.infra.azure.preflight.existing_cluster import existing_aks
 from holdfast.infra.azure.preflight.quotas import MANAGEMENT, location_limits
@@ -28,7 +27,7 @@ from holdfast.scheduling.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.azure.preflight.quotas import Get
     from holdfast.scheduling.json import Json, JsonValue
 

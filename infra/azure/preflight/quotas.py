@@ -11,8 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from holdfast.infra.azure.config.cluster import AzureExistingCluster
-from holdfast.infra.azure.config.stack import NapPlatform
+from holdfast.infra.azure.config.sections import AzureExistingCluster, NapPlatform
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from holdfast.scheduling.json import mapping, sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.machines import Machine
 

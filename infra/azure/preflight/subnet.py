@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.infra.azure.config.network import AzureExistingNetwork
+from holdfast.infra.azure.config.sections import AzureExistingNetwork
 from holdfast.infra.azure.preflight.quotas import MANAGEMENT
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
@@ -15,7 +15,7 @@ from holdfast.scheduling.json import mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.azure.preflight.existing_cluster import ExistingAks
     from holdfast.infra.azure.preflight.quotas import Get
 

@@ -12,7 +12,7 @@ from holdfast.scheduling.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.config.sections import AzurePlatform
     from holdfast.infra.cloud_commands import Runner
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue

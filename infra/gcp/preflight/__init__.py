@@ -11,7 +11,7 @@ from holdfast.infra.gcp.preflight.queries import ProjectQueries
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
 
 __all__ = ["Project", "check_project"]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.components.cluster.gke.access import AUTH_PLUGIN
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
-from holdfast.infra.gcp.config.cluster import GcpExistingCluster
-from holdfast.infra.gcp.config.network import GcpNewNetwork
+from holdfast.infra.gcp.config.sections import GcpExistingCluster, GcpNewNetwork
 from holdfast.infra.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
 from holdfast.infra.gcp.preflight.quotas import quota_uses
 from holdfast.infra.preflight.quotas import advice
@@ -21,8 +20,7 @@ from holdfast.scheduling.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from holdfast.infra.gcp.config.cluster import Channel, GcpCluster
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import Channel, GcpCluster, GcpPlatform
     from holdfast.infra.gcp.preflight.quotas import Granted
 
 
@@ -111,11 +109,11 @@ def _changed_ranges(network: GcpNewNetwork, existing: SubnetworkRanges) -> Itera
     at = f"{PLATFORM}.network"
     if not IPv4Network(existing.nodes).subnet_of(IPv4Network(network.nodes_cidr)):
         yield Problem(
-            field=f"{at}.nodesCidr",
+            field=f"{at}.cidr",
             value=f"{format_value(network.nodes_cidr)}, but the stack's subnetwork has {existing.nodes}",
             allowed=f"{existing.nodes} or a block that contains it: any other block replaces the subnetwork, the cluster "
             "and everything in it",
-            fix=f"Write `nodesCidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "
+            fix=f"Write `cidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "
             "stack and move the jobs.",
         )
     asked = (

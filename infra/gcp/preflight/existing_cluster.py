@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pulumi_gcp.container.outputs import GetClusterNodePoolResult
 
     from holdfast.infra.cloud_queries import CloudQueries
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.scheduling.errors import Problem
 
 

@@ -13,7 +13,7 @@ from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_acco
 from holdfast.components.network.gcp import PODS_RANGE, SERVICES_RANGE, subnetwork_name
 from holdfast.infra import naming
 from holdfast.infra.cloud_queries import CloudQueries
-from holdfast.infra.gcp.config.cluster import Channel, GcpCluster
+from holdfast.infra.gcp.config.sections import Channel, GcpCluster
 from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
 from holdfast.infra.gcp.preflight.existing_cluster import existing_gke
 from holdfast.infra.gcp.preflight.quotas import QuotaRow, granted_in
@@ -23,7 +23,7 @@ from holdfast.scheduling.machines import zones_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.infra.gcp.preflight.quotas import Granted
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.infra.config.loader import PLATFORM
-from holdfast.infra.gcp.config.cluster import GcpExistingCluster
-from holdfast.infra.gcp.config.pool import Upgrades
+from holdfast.infra.gcp.config.sections import GcpExistingCluster, Upgrades
 from holdfast.infra.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, boot_disk_of
@@ -23,7 +22,7 @@ from holdfast.scheduling.machines import Machine, boot_disk_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
 
 
 @dataclass(frozen=True, order=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from holdfast.infra.cloud_commands import Runner
-    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.config.sections import GcpPlatform
     from holdfast.infra.preflight.quotas import QuotaUse
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.machines import Machine

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from holdfast.components.cluster.eks.access import Caller
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsPlatform
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import Json, JsonValue
@@ -58,7 +58,7 @@ def _brought(document: Document) -> None:
     list_of(entry(document, "namespaces", 0), "ladder").insert(
         1, {"cluster": "on-prem", "pool": "a100", "procurementTimeout": "20m"}
     )
-    entry(document, "pools", 2).update(efa=True, placementGroup=True, zones=["us-west-2a"])
+    entry(document, "pools", 2).update(efa=True, compactPlacement=True, zones=["us-west-2a"])
 
 
 #: Name → platform. The first two are the repository's own.

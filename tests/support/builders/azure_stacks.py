@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.stack import compose
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import Json

@@ -5,15 +5,15 @@ from copy import deepcopy
 from typing import TypeAlias, TypeVar, cast
 
 from holdfast.infra import versions
-from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.config.validation import read_aws_platform
-from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-from holdfast.infra.azure.config.validation import read_azure_platform
+from holdfast.infra.aws.config.rules import read_aws_platform
+from holdfast.infra.aws.config.sections import AwsPlatform
+from holdfast.infra.azure.config.rules import read_azure_platform
+from holdfast.infra.azure.config.sections import AzurePlatform, FixedPlatform, NapPlatform
 from holdfast.infra.clouds import cloud_of
-from holdfast.infra.config.existing import ExistingCluster
-from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.config.validation import read_gcp_platform
-from holdfast.infra.local.config.stack import LocalPlatform
+from holdfast.infra.config.sections import ExistingCluster
+from holdfast.infra.gcp.config.rules import read_gcp_platform
+from holdfast.infra.gcp.config.sections import GcpPlatform
+from holdfast.infra.local.config.sections import LocalPlatform
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.labels import CapacityType
@@ -250,10 +250,10 @@ _FIXED: Document = {
     **_NAP,
     "cluster": {**_CLUSTER, "scaling": "fixed"},
     "pools": [
-        _azure_pool("cpu", "on-demand", 20, vmSize="Standard_D4ds_v5", default=True),
-        _azure_pool("cpu-spot", "spot", 8, vmSize="Standard_D16ds_v5", spotMaxPrice=0.5),
-        _azure_pool("a100-spot", "spot", 8, vmSize="Standard_NC24ads_A100_v4"),
-        _azure_pool("a100", "on-demand", 4, vmSize="Standard_NC24ads_A100_v4"),
+        _azure_pool("cpu", "on-demand", 20, vmSizes=["Standard_D4ds_v5"], default=True),
+        _azure_pool("cpu-spot", "spot", 8, vmSizes=["Standard_D16ds_v5"], spotMaxPrice=0.5),
+        _azure_pool("a100-spot", "spot", 8, vmSizes=["Standard_NC24ads_A100_v4"]),
+        _azure_pool("a100", "on-demand", 4, vmSizes=["Standard_NC24ads_A100_v4"]),
     ],
 }
 
@@ -315,9 +315,9 @@ _GCP: Document = {
     "cluster": {
         "access": {"authorizedNetworks": ["203.0.113.0/24"]},
         "zones": ["us-central1-a", "us-central1-b", "us-central1-c"],
-        "maintenance": {"exclusion": {"start": "2026-12-01", "end": "2027-06-30"}},
+        "maintenance": {"exclusions": [{"start": "2026-12-01", "end": "2027-06-30"}]},
     },
-    "network": {"nodesCidr": "10.40.0.0/20", "podsCidr": "10.44.0.0/14", "servicesCidr": "10.40.16.0/20"},
+    "network": {"cidr": "10.40.0.0/20", "podsCidr": "10.44.0.0/14", "servicesCidr": "10.40.16.0/20"},
     "pools": [
         {
             "name": "cpu",

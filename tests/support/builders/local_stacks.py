@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from holdfast.infra.local.config.stack import LocalPlatform
+from holdfast.infra.local.config.sections import LocalPlatform
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.doc_pages import ROOT

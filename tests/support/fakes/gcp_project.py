@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from holdfast.infra import versions
-from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.infra.gcp.config.sections import Channel
 from holdfast.infra.gcp.preflight.checks import Project, SubnetworkRanges
 from holdfast.infra.gcp.preflight.quotas import Granted
 from holdfast.scheduling.json import Json

@@ -143,8 +143,8 @@ def test_every_cloud_has_the_files_of_the_list() -> None:
     for cloud in CLOUDS.keys() - {"local"}:
         for path in own:
             name = path.replace("/gcp/", f"/{cloud}/")
-            # The rules of AWS fit into one module, and its quotas into its checks.
-            if not name.startswith(("infra/aws/config/pool_validation", "infra/aws/preflight/quotas")):
+            # The quotas of AWS are in its checks.
+            if not name.startswith("infra/aws/preflight/quotas"):
                 assert (ROOT / name).is_file(), f"{name} has the same name in every cloud"
 
 

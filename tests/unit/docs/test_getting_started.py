@@ -22,12 +22,10 @@ from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.components.pools.gke import grace_of_user_pods
 from holdfast.components.training_namespace import service_account_of
 from holdfast.infra import versions
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsPlatform
 from holdfast.infra.aws.preflight.checks import quota_demands
-from holdfast.infra.azure.config.cluster import Login, Scaling
-from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import GcpPlatform
+from holdfast.infra.azure.config.sections import AzurePlatform, FixedPlatform, Login, NapPlatform, Scaling
+from holdfast.infra.gcp.config.sections import GcpPlatform, Upgrades
 from holdfast.infra.gcp.preflight.queries import zones_of_cluster
 from holdfast.infra.naming import aks_cluster_name, gke_cluster_name, gke_environment
 from holdfast.infra.program import load_platform
@@ -289,8 +287,8 @@ def test_operations_on_azure_are_those_of_the_program() -> None:
     for way in ("pulumi destroy -s azure-dev", "`scaling: fixed`", "azcopy copy"):
         assert way in stopping, "one of the alternatives to stopping"
     assert not development.protected, "so it can be destroyed in the evening"
-    (row,) = [row for row in CONFIGURATION.rows("## `azure` only") if row[0] == "systemNodes"]
-    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[2], "what tolerates it runs on system nodes"
+    (row,) = [row for row in CONFIGURATION.rows("## `cluster`") if row[0] == "systemNodes"]
+    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[-1], "what tolerates it runs on system nodes"
 
 
 @pytest.mark.parametrize("seconds", [0, 30, 120])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsPlatform
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.quantities import parse_cpu, parse_memory

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.components.network.cidrs import MOST_ZONES, plan_subnets
-from holdfast.infra.aws.config.network import AwsExistingNetwork, AwsNewNetwork
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsExistingNetwork, AwsNewNetwork, AwsPlatform
+from holdfast.infra.config.rules import nearest_machine
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import regions
+from holdfast.scheduling.machines import machine_catalogue, regions
 from tests.support.builders.configurations import (
     AWS_REGION,
     Document,
@@ -115,7 +115,7 @@ def test_an_existing_network_may_have_any_zone_and_a_placement_group_needs_one()
         lambda d: (d.update(network=BROUGHT), changed(".pools[2]", zones=["us-west-2d"])(d))
     )
     assert not aws_problems(existing), "only the account knows where the subnets are"
-    placed = aws_document(changed(".pools[2]", placementGroup=True, zones=["us-west-2b"], efa=True))
+    placed = aws_document(changed(".pools[2]", compactPlacement=True, zones=["us-west-2b"], efa=True))
     assert not aws_problems(placed), "that is where its machines can be close together"
 
 
@@ -139,3 +139,13 @@ def test_every_valid_number_of_zones_can_be_divided(region: str, zones: int) -> 
     found = aws_problems({"cloud": "aws", "network": {"zones": zones}}, region)
     if not any(".network" in problem.field for problem in found):
         assert plan_subnets("10.40.0.0/16", zones), "what is read must not fail in a component"
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("m9z.large", "amd64"), ("m7g.lrage", "arm64"), ("m7i.xlrage", "amd64")]
+)
+def test_the_fix_of_an_unknown_type_keeps_the_architecture(name: str, fix: str) -> None:
+    known = machine_catalogue("aws")
+    near = nearest_machine(name, known)
+    assert near is not None
+    assert known[near].arch == fix

@@ -6,8 +6,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.infra.aws.config.network import AwsNewNetwork
-from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.config.sections import AwsNewNetwork, AwsPlatform
 from holdfast.infra.aws.preflight import Account
 from holdfast.infra.aws.preflight.checks import (
     Existing,

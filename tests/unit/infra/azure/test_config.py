@@ -6,10 +6,19 @@ from typing import cast
 import pytest
 
 from holdfast.components.cluster.aks.control_plane import Maintenance, Upgrades
-from holdfast.infra.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
-from holdfast.infra.azure.config.network import AzureExistingNetwork, AzureNewNetwork, Outbound
-from holdfast.infra.azure.config.pool import NO_CAP
-from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+from holdfast.infra.azure.config.sections import (
+    NO_CAP,
+    AzureExistingNetwork,
+    AzureMaintenanceWindow,
+    AzureNewNetwork,
+    AzurePlatform,
+    AzureUpgrades,
+    FixedPlatform,
+    Login,
+    NapPlatform,
+    Outbound,
+    Scaling,
+)
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue, select_vm_sizes

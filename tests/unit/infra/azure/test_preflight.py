@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.components.pools.aks import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.preflight import Subscription, check_subscription
 from holdfast.infra.azure.preflight.checks import preflight_problems
 from holdfast.infra.azure.preflight.existing_cluster import ExistingAks

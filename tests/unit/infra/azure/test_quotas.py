@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.infra.azure.config.stack import AzurePlatform
+from holdfast.infra.azure.config.sections import AzurePlatform
 from holdfast.infra.azure.preflight import queries
 from holdfast.infra.azure.preflight.checks import Subscription, preflight_warnings
 from holdfast.infra.azure.preflight.quotas import LocationLimits, location_limits

@@ -8,7 +8,7 @@ import pytest
 from holdfast.components.checkpoints.blob import CLIENT_ID
 from holdfast.components.iam.azure import AKS_RBAC_CLUSTER_ADMIN, STORAGE_BLOB_DATA_CONTRIBUTOR
 from holdfast.infra import naming
-from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
+from holdfast.infra.azure.config.sections import FixedPlatform, NapPlatform
 from holdfast.infra.outputs import CHECKPOINT_ACCOUNT
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.schema import Schema, violations

@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.infra.config.fields import Weekday
-from holdfast.infra.gcp.config.cluster import Channel, MaintenanceWindow
-from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork
-from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import GcpPlatform, Recovery
+from holdfast.infra.gcp.config.sections import (
+    Channel,
+    GcpExistingNetwork,
+    GcpNewNetwork,
+    GcpPlatform,
+    MaintenanceWindow,
+    Recovery,
+    Upgrades,
+)
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.json import JsonValue
 from tests.support.builders.configurations import (
@@ -116,7 +121,7 @@ def test_pools_of_a_class_stay_in_their_order() -> None:
 @pytest.mark.parametrize("text", ["2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00+00:00"])
 def test_a_date_is_the_same_however_yaml_parses_it(text: str) -> None:
     platform = gcp_platform(
-        lambda d: section(d, "cluster").update(maintenance={"exclusion": {"start": text}})
+        lambda d: section(d, "cluster").update(maintenance={"exclusions": [{"start": text}]})
     )
     exclusion = new_cluster(platform.cluster).maintenance.exclusion
     assert exclusion is not None, "there is one"
