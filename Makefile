@@ -10,7 +10,7 @@ SEED   ?=
 JOBS   ?=
 ROUNDS ?=
 BIN    := .venv/bin
-RUN    := $(BIN)/holdfast
+HOLDFAST := $(BIN)/holdfast
 SOAK   := $(BIN)/python -m tests.soak
 UV     := $(BIN)/uv
 # Four on two cores: of a worker's time two fifths are CPU time, and the others are waits for control planes.
@@ -52,43 +52,39 @@ venv: .venv/.installed ## Python packages, pinned by hash, in .venv
 
 .PHONY: tools
 tools: venv ## build the tools that are not on PATH into .tools/bin; HOLDFAST_TOOLS=… takes them from an archive
-	@$(RUN) tools
+	@$(HOLDFAST) tools
 
 ##@ The local platform
 
 .PHONY: up
 up: tools ## bring up the local platform
-	@$(RUN) up local
+	@$(HOLDFAST) rehearse up local
 
 .PHONY: demo
 demo: tools ## a spot eviction on the local platform, step by step
-	@$(RUN) demo local
-
-.PHONY: picture
-picture: tools ## run the demo on the platform that is up, and draw it for the documentation
-	@$(RUN) demo local --picture docs/pictures/ladder.svg
+	@$(HOLDFAST) rehearse demo local
 
 .PHONY: down
 down: tools ## drain and remove the local platform
-	@$(RUN) down local
+	@$(HOLDFAST) rehearse down local
 
 ##@ Any stack, with no account
 
 .PHONY: preview
 preview: tools ## print the engine's plan and the policies' verdicts, for example STACK=aws-dev
-	@$(RUN) preview $(STACK)
+	@$(HOLDFAST) rehearse preview $(STACK)
 
 .PHONY: rehearse
 rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy; TO=aws-dev-2 moves a job there
-	@$(RUN) rehearse $(STACK) $(if $(TO),--to $(TO))
+	@$(HOLDFAST) rehearse run $(STACK) $(if $(TO),--to $(TO))
 
 .PHONY: preflight
 preflight: venv ## compare the quotas of an account with the demand of STACK
-	@$(RUN) preflight $(STACK)
+	@$(HOLDFAST) preflight $(STACK)
 
 .PHONY: cost
 cost: venv ## print the hourly cost of STACK before it exists
-	@$(RUN) cost $(STACK)
+	@$(HOLDFAST) cost $(STACK)
 
 ##@ Checks
 
@@ -98,17 +94,16 @@ format: venv ## format the sources
 	@$(BIN)/ruff check --fix .
 
 .PHONY: lint
-lint: venv ## check format, lint and types
+lint: venv ## check format, lint, types and workflows
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@# With the heap that Node.js takes by itself, pyright empties its cache of types again and again: 211 CPU seconds, not 105.
-	@NODE_OPTIONS=--max-old-space-size=8192 $(BIN)/pyright
-
-.PHONY: workflows
-workflows: tools ## lint the workflows of GitHub, and the one for GitLab by its published schema
-	@$$($(RUN) tools which actionlint)
+	@found=$$($(BIN)/lint-imports --no-cache pyproject.toml) || { echo "$$found"; exit 1; }
 	@$(BIN)/zizmor --offline --quiet .github
 	@$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci examples/delivery/gitlab-ci.yaml
+	@# A Go program: linted with where `make tools` has built it.
+	@! found=$$($(HOLDFAST) tools which actionlint 2> /dev/null) || $$found
+	@# With the heap that Node.js takes by itself, pyright empties its cache of types again and again: 211 CPU seconds, not 105.
+	@NODE_OPTIONS=--max-old-space-size=8192 $(BIN)/pyright
 
 .PHONY: site
 site: venv ## build the documentation as a site in .tools/site; a link to nothing fails
@@ -127,7 +122,7 @@ slow: tools ## tests on the real engine and on real control planes; FOLDER=tests
 test: tools ## everything on a pull request: lint, types, unit, engine, cluster and registry tests
 	@# The slow tests wait more than they compute: lint and unit tests run beside them, with lower priority.
 	@mkdir -p .tools/logs; log=.tools/logs/test-beside.log; \
-	$(BESIDE) lint unit workflows site > $$log 2>&1 & beside=$$!; \
+	$(BESIDE) lint unit site > $$log 2>&1 & beside=$$!; \
 	trap 'kill $$beside 2>/dev/null || true' EXIT; \
 	slow=0; $(SEEDED) $(PYTEST) -n $(WORKERS) $(SLOW_CACHE) $(SLOW) || slow=$$?; \
 	failed=0; wait $$beside || failed=$$?; \
@@ -140,38 +135,13 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 
 ##@ Long runs
 
-.PHONY: crash
-crash: tools ## kill `up` and `destroy` after every resource of STACK; the next run must converge
-	@$(SOAK) crash $(STACK) --every
-
 .PHONY: chaos
 chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6, or TWO=1 FAULTS=300
 	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30)) $(if $(PICTURE),--picture $(PICTURE))
 
-.PHONY: model
-model: venv ## take simulated jobs through a million steps of the state machine; SEED=7 draws others
-	@$(SOAK) model $(if $(SEED),--seed $(SEED))
-
-.PHONY: alerts
-alerts: venv ## judge alerts and dashboard with Prometheus' promtool, which is built first
-	@$(SOAK) alerts
-
 .PHONY: bench
 bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts
 	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
-
-.PHONY: cli
-cli: tools ## run the local stack with the pulumi command and the published plugin, and time its preview
-	@$(SOAK) cli
-
-.PHONY: languages
-languages: tools ## judge one program in Python, TypeScript, Go and YAML with the packed policy pack
-	@$(SOAK) languages
-
-.PHONY: pulumi-eks
-pulumi-eks: tools ## rehearse the example of pulumi-eks with the package's own plugin, if it is on PATH
-	@if command -v pulumi-resource-eks > /dev/null; then $(RUN) rehearse examples/parts/pulumi-eks --plugin eks; \
-	else echo "not run: pulumi-resource-eks is not on PATH; docs/pulumi-eks.md says how to build it."; fi
 
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
@@ -179,88 +149,31 @@ judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mi
 	@$(UV) --no-config pip install --quiet --python .tools/clouds --require-hashes -r tests/soak/judges/requirements.lock
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
 
-.PHONY: soak
-soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
-	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
-		$(if $(SEED),--hypothesis-seed=$(SEED))
-	@$(MAKE) --no-print-directory model alerts reachability
-
-.PHONY: reachability
-reachability: tools ## compare verdicts with the real scheduler and Karpenter on drawn NodePools; SEED=1000 ROUNDS=40 JOBS=20
-	@$(SOAK) reachability $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS))
-
 .PHONY: mutants
 mutants: tools ## change the sources in small ways and check that tests fail; AREA=ladder takes one list
 	@$(SOAK) mutants $(if $(AREA),--area $(AREA))
 
-.PHONY: frameworks
-frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
-	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/frameworks
-	@$(UV) pip install --quiet --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
-	@$(BIN)/pytest tests/soak/frameworks/resume.py
-
-##@ In a workflow
-
-# What a job writes: plan, comment, and the stack file before the change.
-CI := dist/ci/$(STACK)
-PREVIEW := pulumi preview --stack $(STACK) --diff --non-interactive --color never \
-	--policy-pack policies --policy-pack-config policies/profiles/strict.json
-BEFORE := mkdir -p dist/ci; rm -f $(CI).*; \
-	[ -z "$(BASE)" ] || git show "$(BASE):stacks/Pulumi.$(STACK).yaml" > $(CI).before.yaml 2>/dev/null || true
-COMMENT := cat $(CI).txt; \
-	$(RUN) ci comment $(STACK) $(CI).txt --before $(CI).before.yaml $$([ $$status -eq 0 ] || echo --failed)
-
-.PHONY: ci-preview
-ci-preview: venv ## preview STACK in its cloud; save its plan, and the comment about it; BASE=… compares the cost
-	@$(BEFORE); status=0; $(PREVIEW) --save-plan $(CI).plan.json > $(CI).txt 2>&1 || status=$$?; \
-	$(COMMENT) > $(CI).md; exit $$status
-
-.PHONY: ci-rehearse
-ci-rehearse: tools ## rehearse STACK with no account, and save the comment about it
-	@$(BEFORE); status=0; $(RUN) rehearse $(STACK) > $(CI).txt 2>&1 || status=$$?; \
-	$(COMMENT) --rehearsal > $(CI).md; exit $$status
-
-.PHONY: ci-post
-ci-post: venv ## write the saved comment to PULL_REQUEST of REPOSITORY, or update it there
-	@$(RUN) ci post $(REPOSITORY) $(PULL_REQUEST) $(CI).md
-
-.PHONY: ci-post-fork
-ci-post-fork: venv ## write the comments in dist/ci to the pull request of HEAD, which is a fork's owner:branch, at COMMIT
-	@# The shell reads HEAD from the environment: a fork chooses the names of its branches, and make would expand them.
-	@$(RUN) ci post-fork $(REPOSITORY) "$$HEAD" "$$COMMIT" dist/ci
-
-.PHONY: ci-deploy
-ci-deploy: venv ## update STACK as its saved plan says
-	@pulumi up --stack $(STACK) --yes --non-interactive --color never --plan $(CI).plan.json \
-		--policy-pack policies --policy-pack-config policies/profiles/strict.json
-
-.PHONY: ci-drift
-ci-drift: venv ## compare STACK with its cloud, and open, update or close the issue about it in REPOSITORY
-	@mkdir -p dist/ci; $(PREVIEW) --refresh > $(CI).txt 2>&1 || { cat $(CI).txt; exit 1; }; cat $(CI).txt; \
-	$(RUN) ci drift $(STACK) $(CI).txt $(REPOSITORY)
+.PHONY: soak
+soak: tools ## what is exhaustive or drawn at length; hours. RUN='model --seed 7' takes one run, RUN=--help lists them
+ifdef RUN
+	@$(SOAK) $(RUN)
+else
+	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
+		$(if $(SEED),--hypothesis-seed=$(SEED))
+	@$(SOAK) model $(if $(SEED),--seed $(SEED))
+	@$(SOAK) alerts
+	@$(SOAK) reachability $(if $(SEED),--seed $(SEED))
+endif
 
 ##@ Releases
 
 .PHONY: pack
-pack: venv ## build the policy pack as one folder, dist/policy-pack, self-contained
-	@$(RUN) pack dist/policy-pack
+pack: venv ## build the policy pack, dist/policy-pack, and the kubectl plugin, dist/kubectl-holdfast: each is self-contained
+	@$(HOLDFAST) pack dist/policy-pack --kubectl dist/kubectl-holdfast
 
 .PHONY: chart
 chart: venv ## write the fallback controller as a Helm chart, dist/chart
-	@$(RUN) chart dist/chart
-
-.PHONY: plugin
-plugin: venv ## build the kubectl plugin as one file, dist/kubectl-holdfast
-	@$(RUN) plugin dist/kubectl-holdfast
-
-.PHONY: release-check
-release-check: venv ## build a release twice, compare the bytes, write dist/release; TAG=… checks the tag
-	@$(RUN) release dist/release $(if $(TAG),--tag $(TAG)) \
-		$(addprefix --with ,$(wildcard dist/tools/*.tar.gz))
-
-.PHONY: tools-archive
-tools-archive: tools ## pack the built tools twice, compare the bytes, write dist/tools; HOLDFAST_TOOLS=FILE make tools unpacks them
-	@$(RUN) tools archive dist/tools
+	@$(HOLDFAST) chart dist/chart
 
 ##@ Generated files
 
@@ -278,17 +191,5 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header tests/soak/judges/requirements.in -o tests/soak/judges/requirements.lock
 
 .PHONY: schemas
-schemas: venv ## regenerate the editor schemas of stack files from the model and docs/configuration.md
-	@$(RUN) schemas
-
-.PHONY: release-state
-release-state: venv ## after a release, record what it registers: later versions are compared with it
-	@$(BIN)/python -m tests.support.release_state
-
-.PHONY: crds
-crds: tools ## regenerate the CRD charts from the pinned modules
-	@$(RUN) tools crd-charts
-
-.PHONY: machines
-machines: venv ## regenerate the machine tables of AWS and Azure from their pinned sources
-	@$(RUN) tools machine-tables
+schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md from the configuration's model
+	@$(HOLDFAST) schemas

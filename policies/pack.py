@@ -8,8 +8,9 @@ from typing import Final, cast
 from pulumi_policy import EnforcementLevel, Policy, PolicyConfigSchema, Severity, StackValidationPolicy
 
 from pulumi_holdfast.ladder.json import JsonValue
+from pulumi_holdfast.program.settings import Settings
 from remediation import remediations
-from rule import PACK_SETTINGS, Finding, Rule, Settings
+from rule import PACK_SETTINGS, Finding, Rule
 from rules import (
     accelerators,
     aks_scaling,
@@ -21,8 +22,8 @@ from rules import (
     interruption_queue,
     job_identities,
     ladder_end,
+    not_judged,
     pinned_versions,
-    policy_inputs,
     quotas,
     reachability,
     spot_diversity,
@@ -31,9 +32,10 @@ from rules import (
     verdicts,
 )
 
-#: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
+#: The pack's rules, in the order in which a report shows them.
 RULES: Final[Sequence[Rule]] = (
     verdicts.RULE,
+    not_judged.RULE,
     *ladder_end.RULES,
     *reachability.RULES,
     accelerators.RULE,
@@ -50,7 +52,6 @@ RULES: Final[Sequence[Rule]] = (
     job_identities.RULE,
     api_endpoints.RULE,
     pinned_versions.RULE,
-    policy_inputs.RULE,
 )
 
 #: The name in a configuration that means every policy.

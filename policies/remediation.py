@@ -15,7 +15,7 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import POOL, SPOT, SYSTEM
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.taints import REPELLING
-from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.pools.all_pools import declared_pools
 from pulumi_holdfast.program.resources import at, is_list, is_object
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.taints import Taint
-    from pulumi_holdfast.program.pools.declared import DeclaredPool
+    from pulumi_holdfast.program.pools.all_pools import DeclaredPool
     from pulumi_holdfast.program.resources import StackResource
 
 #: AKS taints the spot nodes of its agent pools itself.

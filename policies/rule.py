@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.program.settings import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, Elsewhere, Settings
 
 if TYPE_CHECKING:
     from pulumi_holdfast.program.resources import StackResource
-
-#: The values of a rule's settings by name, with defaults filled in.
-Settings: TypeAlias = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,29 +89,9 @@ def number_setting(settings: Settings, name: str) -> int:
     return int(value)
 
 
-def names_setting(settings: Settings, name: str) -> frozenset[str]:
-    """Return the texts of a setting that is a list."""
-    value = settings.get(name, [])
-    return (
-        frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()
-    )
-
-
 NAMES_SCHEMA: Json = {"type": "array", "items": {"type": "string", "minLength": 1}}
 
-ON_DEMAND_POOLS: Final = "onDemandPools"
-MADE_ELSEWHERE: Final = "madeElsewhere"
-MADE_HERE: Final = "madeHere"
 STOP_ON_FAULT: Final = "stopOnFault"
-
-
-class Elsewhere(StrEnum):
-    """What another program may make for this one."""
-
-    POOLS = "pools"
-    QUEUE = "queue"
-    DEFAULT_POOL = "default pool"
-    ROLE = "role"
 
 
 #: Settings of the whole pack: every rule receives them beside its own.
@@ -155,8 +133,3 @@ PACK_SETTINGS: Final[Mapping[str, Setting]] = {
 
 #: The same without any of them set.
 PACK_DEFAULTS: Final[Settings] = {name: setting.default for name, setting in PACK_SETTINGS.items()}
-
-
-def is_made_elsewhere(settings: Settings, what: Elsewhere) -> bool:
-    """Whether the settings declare that another program makes this."""
-    return what.value in names_setting(settings, MADE_ELSEWHERE)

@@ -16,15 +16,13 @@ from pulumi_policy import EnforcementLevel, Policy, PolicyPack, proxy
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
+from faults import Asked, apply_rule
 from pack import RulePolicy, misspelled, settings
 from pulumi_holdfast.ladder.json import UNKNOWN
-from pulumi_holdfast.program.faults import Asked, apply_rule
 from pulumi_holdfast.program.fields import fields_of
-from pulumi_holdfast.program.patches import with_patches
-from pulumi_holdfast.program.pools.classic import NATIVE, with_native
 from pulumi_holdfast.program.resources import Stack, StackResource, Value
 from remediation import Remediation
-from rules import policy_inputs, verdicts
+from rules import verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -127,7 +125,7 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
             )
             for each in enabled
         ]
-        stack = Stack(with_patches(with_native(tuple(stack_resources(request.resources, self._inputs)))))
+        stack = Stack(stack_resources(request.resources, self._inputs))
         found = evaluate(stack, asked, misspelled=self._misspelled)
         for policy, each in zip(enabled, asked, strict=True):
             for finding in found.get(policy.name, ()):
@@ -150,9 +148,9 @@ def evaluate(
 ) -> Mapping[str, Sequence[Finding]]:
     """Return the findings of each rule, by its name, without those that another rule reports at the same level.
 
-    The rule on policy inputs also reports `misspelled` configuration.
+    The rule on verdicts also reports `misspelled` configuration.
     """
-    found: dict[str, list[Finding]] = {policy_inputs.RULE.name: list(misspelled)}
+    found: dict[str, list[Finding]] = {verdicts.RULE.name: list(misspelled)}
     for each in asked:
         found.setdefault(each.rule.name, []).extend(apply_rule(each, stack))
     stopping = {each.rule.name: each.stops for each in asked}
@@ -181,7 +179,7 @@ def stack_resources(
         props = known_props(resource.properties)
         before, declared = inputs.get(resource.urn), None
         if before is not None:
-            declared = known_props(before) if fields_of(NATIVE.get(resource.type, resource.type)) else None
+            declared = known_props(before) if fields_of(resource.type) else None
             missing = {key: value(given) for key, given in before.fields.items() if key not in props}
             props = {**missing, **props}
         yield StackResource(

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import pulumi
-
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
@@ -18,17 +16,19 @@ from pulumi_holdfast.ladder.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
-    from pulumi_holdfast.cli.bootstrap.command import Runner
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
+    from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.config.preflight.quotas import QuotaUse
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.ladder.json import Json, JsonValue
-    from pulumi_holdfast.ladder.pools import PoolSummary
-    from pulumi_holdfast.local.config.stack import LocalPlatform
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
+    from pulumi_holdfast.local.config.sections import LocalPlatform
 
     #: The parsed configuration of any stack.
     Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
+    #: Raises ConfigError for a stack that must not be composed.
+    Check: TypeAlias = Callable[[Platform], None]
 
 #: Values of a stack outside its document, under a provider's own keys (`aws:region`). None: not set.
 Settings: TypeAlias = "Mapping[str, str | None]"
@@ -42,8 +42,8 @@ def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
 class Cloud:
     """A cloud as the program uses it.
 
-    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, then composes the
-    stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the Pulumi
+    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, calls a check of it, then
+    composes the stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the Pulumi
     providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
     not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
     compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
@@ -51,7 +51,7 @@ class Cloud:
 
     provider_packages: tuple[str, ...]
     read: Callable[[Json, Settings], Platform]
-    build: Callable[[Json, Settings, str], None]
+    build: Callable[[Json, Settings, str, Check], None]
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
@@ -77,45 +77,17 @@ def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
     return gcp_summaries(platform)
 
 
-def _check_composable(platform: Platform) -> None:
-    """Check rules across fields before the first resource: the jobs' paths down their ladders, the budget, the controller.
-
-    Raises ConfigError. A preview prints the cost of the stack.
-    """
-    from pulumi_holdfast.config.clusters import unused_cluster_warnings
-    from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
-    from pulumi_holdfast.cost.estimate import budget_problems, stack_cost
-    from pulumi_holdfast.cost.report import summary
-    from pulumi_holdfast.kubernetes.controller_program import controller_archives
-
-    pools = pool_summaries(platform)
-    cost = stack_cost(platform, pools)
-    budget = None if platform.cloud == "local" else platform.budget
-    problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
-    if problems:
-        raise ConfigError(problems)
-    for warning in (
-        *reachability_warnings(platform.namespaces, pools, platform.cloud),
-        *unused_cluster_warnings(platform.clusters, platform.namespaces),
-    ):
-        pulumi.log.warn(warning)
-    if pulumi.runtime.is_dry_run():
-        pulumi.log.info(summary(cost))
-    if platform.fallback.image is None:
-        controller_archives()
-
-
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
-    from pulumi_holdfast.local.config.validation import read_local_platform
+    from pulumi_holdfast.local.config.sections import read_local_platform
 
     return read_local_platform(document)
 
 
-def _build_local(document: Json, settings: Settings, stack: str) -> None:
+def _build_local(document: Json, settings: Settings, stack: str, check: Check) -> None:
     platform = _read_local(document, settings)
     from pulumi_holdfast.local.training_cluster import compose
 
-    _check_composable(platform)
+    check(platform)
     compose(platform, stack)
 
 
@@ -125,17 +97,17 @@ _AWS_ROLES: Final = "aws:assumeRoles"
 
 
 def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
-    from pulumi_holdfast.aws.config.validation import read_aws_platform
+    from pulumi_holdfast.aws.config.rules import read_aws_platform
 
     return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
 
-def _build_aws(document: Json, settings: Settings, stack: str) -> None:
+def _build_aws(document: Json, settings: Settings, stack: str, check: Check) -> None:
     platform = _read_aws(document, settings)
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.training_cluster import compose
 
-    _check_composable(platform)
+    check(platform)
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     compose(platform, stack, Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn))
 
@@ -158,7 +130,7 @@ _AZURE_TENANT: Final = "azure-native:tenantId"
 
 
 def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
-    from pulumi_holdfast.azure.config.validation import read_azure_platform
+    from pulumi_holdfast.azure.config.rules import read_azure_platform
 
     return read_azure_platform(
         document,
@@ -168,11 +140,11 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
     )
 
 
-def _build_azure(document: Json, settings: Settings, stack: str) -> None:
+def _build_azure(document: Json, settings: Settings, stack: str, check: Check) -> None:
     platform = _read_azure(document, settings)
     from pulumi_holdfast.azure.training_cluster import compose
 
-    _check_composable(platform)
+    check(platform)
     compose(platform, stack)
 
 
@@ -199,16 +171,16 @@ _GCP_REGION: Final = "gcp:region"
 
 
 def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
-    from pulumi_holdfast.gcp.config.validation import read_gcp_platform
+    from pulumi_holdfast.gcp.config.rules import read_gcp_platform
 
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 
 
-def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
+def _build_gcp(document: Json, settings: Settings, stack: str, check: Check) -> None:
     platform = _read_gcp(document, settings)
     from pulumi_holdfast.gcp.training_cluster import compose
 
-    _check_composable(platform)
+    check(platform)
     compose(platform, stack)
 
 

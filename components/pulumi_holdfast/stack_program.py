@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pulumi
 import yaml
 
-from pulumi_holdfast.clouds import cloud_of
+from pulumi_holdfast.clouds import cloud_of, pool_summaries
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM, load_yaml
 from pulumi_holdfast.config.network_validation import placeholder_address_problems
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pulumi_holdfast.cli.bootstrap.command import Runner
     from pulumi_holdfast.clouds import Cloud, Platform, Settings
+    from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.config.preflight.quotas import QuotaUse
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
@@ -32,7 +32,7 @@ NOT_COMPARED: Final = (
 
 
 def main() -> None:
-    """Compose the selected stack in a process of its own: the program of this repository, and of a project from `holdfast init`."""
+    """Compose the selected stack in a process of its own: the program of this repository, and of projects from `templates/`."""
     # The process ends in seconds, and its garbage with it: to look for garbage takes a tenth of its time.
     gc.disable()
     run(check_access=True)
@@ -52,9 +52,36 @@ def run(*, check_access: bool = False) -> None:
             _raise(*placeholder_address_problems(document, PLATFORM))
             _refuse_or_warn(cloud.missing_command())
             _refuse_or_warn(cloud.unreachable_api_server(document, settings, stack))
-        cloud.build(document, settings, stack)
+        cloud.build(document, settings, stack, check_composable)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
+
+
+def check_composable(platform: Platform) -> None:
+    """Check rules across fields before the first resource: the jobs' paths down their ladders, the budget, the controller.
+
+    Raises ConfigError. A preview prints the cost of the stack.
+    """
+    from pulumi_holdfast.config.clusters import unused_cluster_warnings
+    from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
+    from pulumi_holdfast.cost import budget_problems, stack_cost, summary
+    from pulumi_holdfast.kubernetes.controller_program import controller_archives
+
+    pools = pool_summaries(platform)
+    cost = stack_cost(platform, pools)
+    budget = None if platform.cloud == "local" else platform.budget
+    problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
+    if problems:
+        raise ConfigError(problems)
+    for warning in (
+        *reachability_warnings(platform.namespaces, pools, platform.cloud),
+        *unused_cluster_warnings(platform.clusters, platform.namespaces),
+    ):
+        pulumi.log.warn(warning)
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.info(summary(cost))
+    if platform.fallback.image is None:
+        controller_archives()
 
 
 def load_platform(stack_file: Path) -> Platform:

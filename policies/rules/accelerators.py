@@ -13,9 +13,10 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import SPOT
 from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
 from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder, ladders_of
-from pulumi_holdfast.program.pools.declared import DeclaredPool
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool
 from pulumi_holdfast.program.resources import StackResource
-from rule import Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Level, Rule, RuleSeverity
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -16,7 +16,8 @@ from pulumi_holdfast.program.namespaces.ladders import ladders_of
 from pulumi_holdfast.program.pools.aks import is_agent_pool, is_cluster
 from pulumi_holdfast.program.pools.karpenter import is_node_pool
 from pulumi_holdfast.program.resources import StackResource, at, items_at, text_at
-from rule import Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Level, Rule, RuleSeverity
 
 _NODE_CLASS: Final = "AKSNodeClass"
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.program.resources import StackResource, at, is_list, is_object, items_at
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 _FIX: Final = (

@@ -20,7 +20,8 @@ from pulumi_holdfast.program.resources import (
     items_at,
     text_at,
 )
-from rule import NAMES_SCHEMA, Finding, Group, Level, Rule, RuleSeverity, Setting, Settings, names_setting
+from pulumi_holdfast.program.settings import Settings, names_setting
+from rule import NAMES_SCHEMA, Finding, Group, Level, Rule, RuleSeverity, Setting
 
 _BUCKETS: Final = "buckets"
 _PROTECTED: Final = "protectedStacks"

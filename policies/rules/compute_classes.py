@@ -12,7 +12,8 @@ from typing import Final
 from pulumi_holdfast.ladder.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
 from pulumi_holdfast.program.pools.gke import gke_pools
 from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, items_at
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _SPOT_LABELS: Final = (GKE_SPOT, GKE_PROVISIONING)
 

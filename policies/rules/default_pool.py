@@ -12,19 +12,10 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.taints import REPELLING
 from pulumi_holdfast.program.clusters import cluster_of, clusters, is_one_cluster
 from pulumi_holdfast.program.namespaces.ladders import training_namespaces
-from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool, all_pools
 from pulumi_holdfast.program.resources import StackResource, once
-from rule import (
-    MADE_ELSEWHERE,
-    Elsewhere,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-    is_made_elsewhere,
-)
+from pulumi_holdfast.program.settings import MADE_ELSEWHERE, Elsewhere, Settings, is_made_elsewhere
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -12,10 +12,19 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, SPOT
-from pulumi_holdfast.program.namespaces.ladders import pools_on_ladders
 from pulumi_holdfast.program.pools.karpenter import name_of, node_pools, pool_labels
-from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, items_at, text_at
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.resources import (
+    StackResource,
+    Value,
+    at,
+    is_list,
+    is_object,
+    items_at,
+    pools_on_ladders,
+    text_at,
+)
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, text_at
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _S3_OBJECTS: Final = (
     "s3:*",

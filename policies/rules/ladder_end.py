@@ -33,10 +33,10 @@ from pulumi_holdfast.program.namespaces.ladders import (
     candidates,
     training_namespaces,
 )
-from pulumi_holdfast.program.patches import unshown_by_patches
-from pulumi_holdfast.program.pools.declared import DeclaredPool
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool
 from pulumi_holdfast.program.resources import StackResource, is_object, text_at
-from rule import ON_DEMAND_POOLS, PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import ON_DEMAND_POOLS, Settings
+from rule import PACK_DEFAULTS, Finding, Level, Rule, RuleSeverity
 
 END: Final = "training-ladder-ends-on-demand"
 END_UNKNOWN: Final = "training-ladder-end-unknown"
@@ -128,9 +128,7 @@ def fault_at_end(ladder: DeclaredLadder, pools: LadderPools) -> Fault | None:
     """Return what is wrong with the last tier of a FallbackPolicy; None if nothing is."""
     tiers = ladder.tiers
     if tiers is UNKNOWN:
-        unshown = "; ".join(unshown_by_patches(ladder.resource))
-        later = f"is not shown: {unshown}" if unshown else KNOWN_LATER
-        return Fault(message=f"the tiers of its ladder: which they are {later}", proven=False)
+        return Fault(message=f"the tiers of its ladder: which they are {KNOWN_LATER}", proven=False)
     if not tiers:
         return Fault(
             message="its ladder has no tiers, so its jobs cannot run. Add a tier to `spec.tiers`; the last one must name "
@@ -224,9 +222,7 @@ def _fault_of_capacity(pool: str, tier: DeclaredTier, which: str, pools: LadderP
         return Fault(message=f"the `maxFailures` of {which}, spot pool {pool!r}, {KNOWN_LATER}", proven=False)
     certain = [each for each in not_on_demand if each.facts.is_on_demand is False]
     if not certain:
-        unshown = [reason for each in not_on_demand for reason in unshown_by_patches(each.resource)]
-        later = f"is not shown: {'; '.join(unshown)}" if unshown else KNOWN_LATER
-        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {later}", proven=False)
+        return Fault(message=f"whether pool {pool!r} of {which} is on-demand {KNOWN_LATER}", proven=False)
     made = f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {_kinds_of(certain[0])} nodes"
     if len(not_on_demand) < len(pools.named(pool)):
         return Fault(

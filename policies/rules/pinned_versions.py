@@ -13,7 +13,8 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object, text_at
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 from rules.disruption import pod_templates
 from rules.interruption_queue import RELEASES
 

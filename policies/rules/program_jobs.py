@@ -1,7 +1,4 @@
-"""Jobs that a program creates itself are judged like shapes: JobSets and RayJobs by their walk down the ladder.
-
-Nothing moves a plain Job: it runs on the pool that it selects, or not at all.
-"""
+"""Jobs that a program creates itself are judged like shapes: JobSets and RayJobs by their walk down the ladder."""
 
 from __future__ import annotations
 
@@ -9,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
-from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL, SPOT
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.ladder.reachability.checks import Failed, check_pool
 from pulumi_holdfast.ladder.reachability.elsewhere import check_images, check_job_elsewhere
 from pulumi_holdfast.ladder.reachability.facts import Exported
 from pulumi_holdfast.ladder.reachability.shape import Shape
 from pulumi_holdfast.ladder.reachability.walk import walk_together
+from pulumi_holdfast.program.definitions import refusals
 from pulumi_holdfast.program.fields import unread
 from pulumi_holdfast.program.jobs.job_ends import (
     MUTATING,
@@ -24,11 +22,10 @@ from pulumi_holdfast.program.jobs.job_ends import (
     has_admission,
     stopped,
 )
-from pulumi_holdfast.program.jobs.jobs import JobKind, fixed_workloads, jobs_on, unreadable
+from pulumi_holdfast.program.jobs.jobs import JobKind, jobs_on, unreadable
 from pulumi_holdfast.program.jobs.max_cost import below_a_restart, within_max_cost
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS
-from pulumi_holdfast.program.unquoted import unquoted
-from rule import MADE_ELSEWHERE, Elsewhere
+from pulumi_holdfast.program.settings import MADE_ELSEWHERE, Elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder
     from pulumi_holdfast.program.resources import StackResource, Value
 
-STAYS: Final = "nothing moves a {kind} to on-demand. Create a JobSet or a RayJob, which follow the ladder"
 QUEUED: Final = (
     "another controller, such as Kueue, decides when and where its pods run, so the ladder does not move it"
 )
@@ -85,7 +81,7 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
-        refused = unquoted(job.resource)
+        refused = refusals(job.resource)
         if refused:
             yield JobVerdict(job=job, broken=refused)
             continue
@@ -103,7 +99,7 @@ def job_verdicts(
         if not followers:
             yield from _without_followers(job, ladder, pools, resources)
             continue
-        if job.kind != JobKind.JOB and not _is_suited(job, followers, ladder, pools):
+        if not _is_suited(job, followers, ladder, pools):
             yield JobVerdict(job=job, note=_not_following(followers, names))
             continue
         found = _of_followers(job, followers, ladder, pools)
@@ -114,16 +110,6 @@ def job_verdicts(
         yield replace(
             found, assumed=(*policy, *within_max_cost(job.resource), *_heads_on_spot(job), *affinity)
         )
-    spot = [
-        each
-        for each in ladder.pools
-        if any(pool.facts.is_on_demand is not True for pool in pools.named(each))
-    ]
-    for job in fixed_workloads(ladder, resources):
-        templates = () if job.templates is UNKNOWN else job.templates
-        selects = any(each.selects_spot or each.selected(POOL) in spot for each in templates)
-        if selects or any(each.note for each in _not_on_ladder(job, pools)):
-            yield JobVerdict(job=job, note=f"it stays on spot: {STAYS.format(kind=job.kind)}.")
 
 
 def _may_follow(job: DeclaredJob, ladder: DeclaredLadder) -> bool:
@@ -140,7 +126,7 @@ def _without_followers(
     """Yield what is found about a job without templates that follow; with the label to follow, admission rejects it."""
     templates = () if job.templates is UNKNOWN else job.templates
     nothing_follows = messages.NOTHING_FOLLOWS.filled(pools=", ".join(ladder.pools))
-    if job.kind == JobKind.JOB or job.label != FOLLOWS_VALUE or not ladder.own_pools:
+    if job.label != FOLLOWS_VALUE or not ladder.own_pools:
         yield from _not_on_ladder(job, pools)
     elif any(each.selected(key) is UNKNOWN for each in templates for key in SPOT_SELECTIONS):
         yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
@@ -185,9 +171,6 @@ def _of_followers(
     if start is UNKNOWN:
         unknown, tiers = (*unknown, _START_UNKNOWN), []
     tiers = tiers[next((at for at, tier in enumerate(tiers) if tier.pool == start and not tier.cluster), 0) :]
-    if tiers and job.kind == JobKind.JOB:
-        # It has no further tier, and is on this one for good.
-        tiers = [replace(tiers[0], max_failures=-1, has_timeout=False)]
     return JobVerdict(
         job=job,
         shapes=shapes,
@@ -195,7 +178,7 @@ def _of_followers(
         broken=tuple(
             messages.PINNED.sentence.format(name=each.name, keys=", ".join(each.pinned_by))
             for each in followers
-            if each.pinned_by and job.kind != JobKind.JOB
+            if each.pinned_by
         )
         + tuple(_unpullable(job, tiers))
         + job.rejected,
@@ -325,8 +308,3 @@ def _not_following(followers: Sequence[PodTemplate], names: Sequence[str]) -> st
     wants = any(each.requests is not UNKNOWN and each.requests.gpus for each in followers)
     why = messages.NO_GPUS_ON_LADDER if wants else messages.ONLY_GPUS_ON_LADDER
     return messages.NOT_FOLLOWING.sentence.format(pools=", ".join(names), why=why)
-
-
-def is_on_spot(found: Walk) -> bool:
-    """Whether the tier on which a walk ends may have spot nodes."""
-    return any(SPOT in pool.capacity_types for pool in found.steps[-1].tier.node_pools)

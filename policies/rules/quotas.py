@@ -17,7 +17,6 @@ from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.jobs.gangs import (
     LIMITS,
     REQUESTS,
-    STORAGE,
     Gang,
     gangs_of,
     has_deadline_of,
@@ -27,8 +26,7 @@ from pulumi_holdfast.program.jobs.gangs import (
 )
 from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
 from pulumi_holdfast.program.namespaces.ladders import TrainingNamespace, candidates, training_namespaces
-from pulumi_holdfast.program.namespaces.namespace_limits import (
-    CLAIM,
+from pulumi_holdfast.program.namespaces.limits import (
     LimitRange,
     Quota,
     limit_ranges_near,
@@ -36,7 +34,8 @@ from pulumi_holdfast.program.namespaces.namespace_limits import (
     quotas_of,
 )
 from pulumi_holdfast.program.resources import StackResource, Value, at, count, cpu_millis, memory_mib, once
-from rule import Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Level, Rule, RuleSeverity
 from rules.ladder_end import KNOWN_LATER
 
 #: The resources that bound how much of the pools a job can use; those of limits do not.
@@ -204,8 +203,7 @@ def _without_required(
 def _beyond(limit: LimitRange, gang: Gang) -> Iterator[str]:
     """Yield what of a gang is more, or less, than a LimitRange allows."""
     who = f"cannot run {gang.title}: {limit.title} allows"
-    rejected = "volume claims" if limit.kind == CLAIM else "pods"
-    each_of = f"for each {limit.kind.lower()}, so the API server rejects its {rejected}"
+    each_of = f"for each {limit.kind.lower()}, so the API server rejects its pods"
     for key, given in limit.most.items():
         bound = _amount(key, given)
         if any(
@@ -268,7 +266,7 @@ def _asked(limit: LimitRange, gang: Gang, key: str, *fields: str) -> list[int]:
             for resources in ({"requests": requests, "limits": limits},)
         ]
     else:
-        asked = gang.claims if limit.kind == CLAIM and key == STORAGE else ()
+        asked = ()
     return [each for each in asked if isinstance(each, int)]
 
 
@@ -277,7 +275,7 @@ def _amount(key: str, given: Value) -> int | Unknown | None:
     name = resource_of(key)
     if name == "cpu":
         return cpu_millis(given)
-    return memory_mib(given) if name in ("memory", STORAGE) or is_in_bytes(name) else count(given)
+    return memory_mib(given) if name == "memory" or is_in_bytes(name) else count(given)
 
 
 def _bounds(quota: Quota) -> bool:

@@ -19,7 +19,7 @@ from pulumi_holdfast.ladder.reachability.elsewhere import check_checkpoints
 from pulumi_holdfast.ladder.reachability.facts import Exported
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk, walk
-from pulumi_holdfast.program.jobs.jobs import JobKind
+from pulumi_holdfast.program.definitions import refusals
 from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
 from pulumi_holdfast.program.namespaces.ladders import (
     DeclaredLadder,
@@ -30,10 +30,9 @@ from pulumi_holdfast.program.namespaces.ladders import (
     shapes_of,
     training_namespaces,
 )
-from pulumi_holdfast.program.patches import unshown_by_patches
 from pulumi_holdfast.program.resources import StackResource, at
-from pulumi_holdfast.program.unquoted import unquoted
-from rule import Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Level, Rule, RuleSeverity
 from rules.ladder_end import (
     END,
     END_UNKNOWN,
@@ -44,7 +43,7 @@ from rules.ladder_end import (
     find_ladder_ends,
     tier_title,
 )
-from rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
+from rules.program_jobs import JobVerdict, job_verdicts
 
 #: The worst result of replaying two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = (
@@ -94,11 +93,8 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                         proven=is_proven and namespace.proven,
                     )
             if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
-                unshown = "; ".join(unshown_by_patches(ladder.resource))
                 yield Finding(
-                    urn=ladder.resource.urn,
-                    message=f"{namespace.title}: {f'shapes of its jobs are not shown: {unshown}.' if unshown else SHAPES_UNKNOWN}",
-                    proven=False,
+                    urn=ladder.resource.urn, message=f"{namespace.title}: {SHAPES_UNKNOWN}", proven=False
                 )
             for problem, is_proven in _problems_of_tiers(ladder.tiers, pools):
                 yield Finding(
@@ -132,7 +128,7 @@ def refused_objects(
     """Yield the objects below a ladder that the API server refuses, and why: the namespace, the ladder, and its pools."""
     of_ladder = (pool.resource for name in ladder.pools for pool in pools.named(name))
     objects = {each.urn: each for each in (namespace.resource, ladder.resource, *of_ladder)}
-    yield from ((each, problem) for each in objects.values() for problem in unquoted(each))
+    yield from ((each, problem) for each in objects.values() for problem in refusals(each))
 
 
 def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:
@@ -203,16 +199,8 @@ def problems_of_job(verdict: JobVerdict) -> Iterator[tuple[str, bool]]:
     yield from ((f"{verdict.job.title}: {reason}.", False) for reason in (*verdict.open, *verdict.elsewhere))
     if verdict.note:
         yield f"{verdict.job.title}: {verdict.note}", False
-    if found is None:
-        return
-    if verdict.job.kind != JobKind.JOB:
+    if found is not None:
         yield from problems_of(found, who)
-        return
-    step = found.steps[-1]
-    if step.failed:
-        yield f"{who} can never run on {step.title}: {why(step)}", True
-    elif is_on_spot(found):
-        yield f"{who} stays on {step.title}: {STAYS.format(kind=verdict.job.kind)}.", False
 
 
 def problems_of(found: Walk, who: str = "") -> Iterator[tuple[str, bool]]:

@@ -10,9 +10,10 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import SPOT
-from pulumi_holdfast.program.pools.declared import DeclaredPool, declared_pools
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool, declared_pools
 from pulumi_holdfast.program.resources import StackResource
-from rule import Finding, Group, Level, Rule, RuleSeverity, Setting, Settings, number_setting
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity, Setting, number_setting
 
 _MARKETS: Final = "markets"
 _ZONES: Final = "zones"

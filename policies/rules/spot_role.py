@@ -12,17 +12,8 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.program.pools.karpenter import may_buy_spot, node_pools
 from pulumi_holdfast.program.pools.node_classes import is_on_aws
 from pulumi_holdfast.program.resources import StackResource, at
-from rule import (
-    MADE_ELSEWHERE,
-    Elsewhere,
-    Finding,
-    Group,
-    Level,
-    Rule,
-    RuleSeverity,
-    Settings,
-    is_made_elsewhere,
-)
+from pulumi_holdfast.program.settings import MADE_ELSEWHERE, Elsewhere, Settings, is_made_elsewhere
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 _SERVICE: Final = "spot.amazonaws.com"

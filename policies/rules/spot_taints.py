@@ -13,9 +13,10 @@ from typing import Final
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import ON_DEMAND, SPOT
 from pulumi_holdfast.ladder.taints import REPELLING
-from pulumi_holdfast.program.pools.declared import DeclaredPool, declared_pools
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool, declared_pools
 from pulumi_holdfast.program.resources import StackResource
-from rule import Finding, Group, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import Finding, Group, Level, Rule, RuleSeverity
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:

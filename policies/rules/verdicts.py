@@ -21,7 +21,6 @@ from pulumi_holdfast.ladder.reachability.facts import Exported, TierFacts
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk
 from pulumi_holdfast.ladder.windows import CapacityWindow, format_time
-from pulumi_holdfast.program.jobs.jobs import JobKind
 from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
 from pulumi_holdfast.program.namespaces.ladders import (
     DeclaredLadder,
@@ -33,16 +32,15 @@ from pulumi_holdfast.program.namespaces.ladders import (
     shapes_of,
     training_namespaces,
 )
-from pulumi_holdfast.program.patches import unshown_by_patches
-from pulumi_holdfast.program.pools.cluster_autoscaler import is_fixed
-from pulumi_holdfast.program.pools.declared import DeclaredPool, all_pools
+from pulumi_holdfast.program.pools.all_pools import DeclaredPool, all_pools
 from pulumi_holdfast.program.pools.differences import differences
-from pulumi_holdfast.program.pools.eks import NODE_GROUP
+from pulumi_holdfast.program.pools.eks import NODE_GROUP, is_fixed
 from pulumi_holdfast.program.resources import StackResource, unshown_components
-from rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity, Settings
+from pulumi_holdfast.program.settings import Settings
+from rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
 from rules import accelerators, aks_scaling, quotas
 from rules.ladder_end import KNOWN_LATER, fault_at_end, tier_title, waits_indefinitely, without_label
-from rules.program_jobs import STAYS, JobVerdict, is_on_spot, job_verdicts
+from rules.program_jobs import JobVerdict, job_verdicts
 from rules.reachability import kind_and_name, refused_objects, walks
 
 
@@ -70,10 +68,11 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceVerdict:
-    """The verdict on a namespace: the worst of its parts."""
+    """The verdict on a namespace: the worst of its parts. `scaled_by` are the autoscalers that add nodes to the pools of its ladders."""
 
     namespace: TrainingNamespace
     parts: tuple[Verdict, ...]
+    scaled_by: tuple[str, ...] = ()
 
     @property
     def word(self) -> Word:
@@ -83,13 +82,21 @@ class NamespaceVerdict:
     def __str__(self) -> str:
         """The report: one line for the namespace, and one for each part."""
         lines = "".join(f"\n  {part}" for part in self.parts)
-        return f"{self.namespace.title}: {self.word}{lines}\n  {_GRANTED}"
+        return f"{self.namespace.title}: {self.word}{lines}\n  {_granted(self.scaled_by)}"
 
 
+#: What no verdict checks, because only a running cluster and the account decide it.
 _GRANTED: Final = (
-    "taken for granted: the account's quotas, capacity of the on-demand market, and that the node provisioner, JobSet, "
-    "KubeRay, Holdfast's admission and the fallback controller run."
+    "taken for granted: the account's quotas and capacity of the on-demand market; that machines join the cluster (roles, routes, "
+    "firewalls, addresses); that the API server admits the pods (Pod Security, webhooks, service accounts, classes, volumes); and that "
+    "{operators}JobSet, KubeRay, Holdfast's admission and the fallback controller run."
 )
+
+
+def _granted(scaled_by: Sequence[str]) -> str:
+    return _GRANTED.format(operators="".join(f"{each}, " for each in scaled_by or ["the node provisioner"]))
+
+
 UNSHOWN: Final = (
     "not judged: this preview does not show the objects of {name!r}, because the configuration of its provider is unknown. "
     "The update shows and judges them. To judge them before, make them as CustomResources."
@@ -97,8 +104,11 @@ UNSHOWN: Final = (
 _DIRECTORY: Final = "file:"
 _LATER: Final = "the update will know it and judge again"
 _NEVER: Final = "the update will not know it either"
-#: Karpenter itself has confirmed verdicts on these; the autoscalers of the others run only in their clouds.
-_MODELED: Final = {Provisioner.GKE: "GKE's cluster autoscaler", Provisioner.AKS: "AKS' cluster autoscaler"}
+#: Those that are not Karpenter, which itself has confirmed verdicts, are modeled from their documentation.
+_MODELED: Final = {
+    Provisioner.GKE: "GKE's cluster autoscaler (modeled from its documentation)",
+    Provisioner.AKS: "AKS' cluster autoscaler (modeled from its documentation)",
+}
 
 
 #: Rules that are not about a walk down a ladder, but whose violations keep jobs from falling back.
@@ -126,7 +136,11 @@ def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[Na
         if problem.strands is not False
     ]
     return tuple(
-        NamespaceVerdict(namespace=namespace, parts=tuple(_parts(namespace, resources, settings, others)))
+        NamespaceVerdict(
+            namespace=namespace,
+            parts=tuple(_parts(namespace, resources, settings, others)),
+            scaled_by=_autoscalers(namespace, resources, settings),
+        )
         for namespace in training_namespaces(resources)
     )
 
@@ -169,6 +183,24 @@ def _parts(
         yield from (verdict for urn, verdict in others if urn in about)
 
 
+def _autoscalers(
+    namespace: TrainingNamespace, resources: Sequence[StackResource], settings: Settings
+) -> tuple[str, ...]:
+    """Return what adds nodes to the pools of a namespace's ladders, as a report names it."""
+    found: dict[str, None] = {}
+    for ladder in candidates(namespace, resources).certain:
+        pools = LadderPools.of(ladder, resources, settings)
+        for pool in (each for name in ladder.pools for each in pools.named(name)):
+            is_group = pool.resource.type == NODE_GROUP
+            if not is_group or not is_fixed(pool.resource):
+                found[
+                    "a cluster autoscaler of the node groups"
+                    if is_group
+                    else _MODELED.get(pool.provisioner, "Karpenter")
+                ] = None
+    return tuple(found)
+
+
 def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
     yield _of_end(ladder, pools)
     tiers = () if ladder.tiers is UNKNOWN else ladder.tiers
@@ -184,8 +216,7 @@ def _of_ladder(ladder: DeclaredLadder, pools: LadderPools) -> Iterator[Verdict]:
     for found in walked:
         yield _of_walk(found, ladder, pools, endless)
     if shapes_of(ladder, first_tier_pools(ladder, pools.of_stack)) is UNKNOWN:
-        later = _NEVER if unshown_by_patches(ladder.resource) else _LATER
-        yield Verdict(about="other shapes", word=Word.NOT_JUDGED, reason=f"some values are unknown: {later}")
+        yield Verdict(about="other shapes", word=Word.NOT_JUDGED, reason=f"some values are unknown: {_LATER}")
 
 
 def _of_end(ladder: DeclaredLadder, pools: LadderPools) -> Verdict:
@@ -301,12 +332,6 @@ def _of_job(verdict: JobVerdict, ladder: DeclaredLadder, pools: LadderPools) -> 
         return Verdict(about=title, word=Word.ASSUMED, reason=verdict.note.rstrip("."))
     if found is None:
         return Verdict(about=title, word=Word.NOT_JUDGED, reason="; ".join(verdict.open) or "it has no pods")
-    if verdict.job.kind == JobKind.JOB and found.outcome is Outcome.STAYS and is_on_spot(found):
-        return Verdict(
-            about=title,
-            word=Word.ASSUMED,
-            reason=f"it stays on {found.steps[-1].title}: {STAYS.format(kind=verdict.job.kind)}",
-        )
     first, tiers = found.steps[0].tier.number, () if ladder.tiers is UNKNOWN else ladder.tiers
     endless = [
         number
@@ -339,10 +364,7 @@ def _of_walk(
     elif crossed:
         word, reason = Word.BROKEN, f"nothing ends its wait for capacity on tier {crossed[0]}"
     elif found.outcome is Outcome.UNDETERMINED:
-        patched = any(
-            each.resource.patched_by for step in found.steps for each in _pools_of(step.tier, pools)
-        )
-        later = _LATER if not patched and any("not known yet" in each for each in undetermined) else _NEVER
+        later = _LATER if any("not known yet" in each for each in undetermined) else _NEVER
         word, reason = (
             Word.NOT_JUDGED,
             f"{'; '.join(undetermined) or 'it may stay on an earlier tier'}: {later}",
@@ -367,15 +389,9 @@ def _assumptions(found: Walk, pools: LadderPools, *, is_declared: bool) -> Itera
     if len(found.architectures) > 1 and not found.shape.architectures:
         yield f"the images of its jobs run on {' and '.join(found.architectures)}: its tiers have machines of both"
     last = _pools_of(found.steps[-1].tier, pools)
-    provisioners = {pool.provisioner for pool in last}
-    if any(pool.resource.type == NODE_GROUP and not is_fixed(pool.resource) for pool in last):
-        yield "a cluster autoscaler adds nodes to its node group"
     first = _pools_of(found.steps[0].tier, pools)
     for pool in last if len(found.steps) > 1 else ():
         yield from (f"{pool.title}: {each}" for each in differences(pool, first, pools.resources))
-    for provisioner, name in _MODELED.items():
-        if provisioner in provisioners:
-            yield f"{name} is modeled from its documentation"
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:

@@ -41,6 +41,6 @@ def test_a_duplicate_key_is_rejected_as_by_the_engine(tmp_path: Path) -> None:
     workspace_of(tmp_path, "aws", aws_document())
     with (tmp_path / "stacks" / "Pulumi.aws.yaml").open("a") as file:
         file.write("  aws:region: eu-west-1\n")
-    said = refusal(tmp_path, "preview", "aws")
+    said = refusal(tmp_path, "rehearse", "preview", "aws")
     assert "the key aws:region is duplicated" in said, "the engine would use the second value"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"

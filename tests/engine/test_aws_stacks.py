@@ -15,11 +15,16 @@ from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster
-from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine import (
+    CommandOutcome,
+    EngineFailure,
+    Rehearsal,
+    Subject,
+    kubernetes_plugin,
+)
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_provider import deletion
 from pulumi_holdfast.rehearsal.lifecycle.checks import left_in_cluster
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.manifests import load_example
@@ -198,7 +203,7 @@ def blocked(stack: Stack) -> EngineFailure:
     assert client.list("karpenter.sh/v1", "NodeClaim"), "machines run"
     _scale_karpenter(client, 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deletion, "LONGEST_SECONDS", 20.0)
+        patch.setattr(kubernetes_plugin, "LONGEST_DELETE_SECONDS", 20.0)
         with stack.session() as rehearsal, pytest.raises(EngineFailure) as failure:
             rehearsal.destroy()
     assert client.list("karpenter.sh/v1", "NodeClaim"), "a destroy without Karpenter forgets no machine"

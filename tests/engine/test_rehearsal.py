@@ -207,23 +207,25 @@ def test_an_unknown_stack_is_rejected_with_the_existing_ones(tmp_path: Path) -> 
     assert "stacks: local" in said, "the user does not learn what is allowed"
 
 
-@pytest.mark.parametrize("command", ["rehearse", "preview", "up", "refresh", "destroy", "down"])
-def test_an_invalid_configuration_is_reported_before_any_start(tmp_path: Path, command: str) -> None:
-    said = refusal(_project(tmp_path, "{cloud: ibm}"), command, "local")
+@pytest.mark.parametrize("verb", ["run", "preview", "up", "refresh", "destroy", "down"])
+def test_an_invalid_configuration_is_reported_before_any_start(tmp_path: Path, verb: str) -> None:
+    said = refusal(_project(tmp_path, "{cloud: ibm}"), "rehearse", verb, "local")
     assert "holdfast:platform.cloud" in said, "the field is not named"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
 
 
 def test_outside_a_project_the_command_names_the_missing_file(tmp_path: Path) -> None:
-    assert "Pulumi.yaml" in refusal(tmp_path, "up", "local"), "the user does not learn what is missing"
+    assert "Pulumi.yaml" in refusal(tmp_path, "rehearse", "up", "local"), (
+        "the user does not learn what is missing"
+    )
 
 
 def test_down_of_a_stack_that_was_never_up_succeeds(tmp_path: Path) -> None:
     platform = (CHECKOUT / "stacks" / "Pulumi.local.yaml").read_text()
     root = _project(tmp_path, "{}")
     (root / "stacks" / "Pulumi.local.yaml").write_text(platform)
-    for arguments in (("down", "local"), ("down", "local", "--force")):
-        ended = command(root, *arguments)
+    for options in ((), ("--force",)):
+        ended = command(root, "rehearse", "down", "local", *options)
         assert ended.returncode == 0, f"nothing is there to fail at: {ended.stderr}"
         assert "no process of it is left" in ended.stdout, "the user does not learn how it ended"
 

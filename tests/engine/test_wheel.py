@@ -4,12 +4,21 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Generator, Iterator
+from concurrent import futures
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import grpc
 import pytest
+import yaml
+from pulumi.automation._server import LanguageServer
+from pulumi.runtime.proto import language_pb2
+from pulumi.runtime.proto.language_pb2_grpc import add_LanguageRuntimeServicer_to_server
 from uv import find_uv_bin
 
+from pulumi_holdfast.ladder.json import mapping
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.locate import find_tool
 
@@ -110,7 +119,7 @@ def test_the_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with the wheel, as a new project's README installs it."""
+    """The programs of an environment with the wheel, as a new project installs it."""
     folder = tmp_path_factory.mktemp("environment")
     uv, environment = find_uv_bin(), folder / "venv"
     run(uv, "venv", "--quiet", "--python", sys.executable, str(environment), cwd=folder)
@@ -135,53 +144,103 @@ def test_an_installed_pool_previews_beside_a_users_own_components(installed: Pat
     assert "kubernetes:karpenter.sh/v1:NodePool" in printed, "the component registers its NodePool"
 
 
-def new_project(installed: Path, folder: Path) -> Path:
-    """What `holdfast init` writes, with the tools that a rehearsal needs, beside the user's own `components`."""
-    project, tools = folder / "aws-dev", Workspace(project_root=ROOT).tools_dir
-    run(str(installed / "holdfast"), "init", project.name, cwd=folder)
+class Python(LanguageServer):
+    """Answers what `pulumi new` asks the host of a language, and installs no package."""
+
+    def Handshake(self, request: object, context: object) -> language_pb2.LanguageHandshakeResponse:  # noqa: N802 - the protocol's name
+        return language_pb2.LanguageHandshakeResponse()
+
+    def RuntimeOptionsPrompts(self, request: object, context: object) -> language_pb2.RuntimeOptionsResponse:  # noqa: N802 - the protocol's name
+        return language_pb2.RuntimeOptionsResponse()
+
+    def InstallDependencies(self, request: object, context: object) -> Iterator[object]:  # noqa: N802 - the protocol's name
+        return iter(())
+
+
+@contextmanager
+def language_host() -> Generator[int]:
+    """The port of a host for Python."""
+    with futures.ThreadPoolExecutor(4) as workers:
+        server = grpc.server(workers)
+        add_LanguageRuntimeServicer_to_server(Python(lambda: None), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        yield port
+        server.stop(grace=None).wait()
+
+
+def new_project(folder: Path, cloud: str = "aws") -> Path:
+    """What `pulumi new` makes of a template, with the tools that a rehearsal needs, beside the user's own `components`."""
+    project, workspace = folder / "training", Workspace(project_root=ROOT)
+    pulumi = find_tool("pulumi", workspace)
+    words = [
+        "new",
+        str(ROOT / "templates" / cloud),
+        "--offline",
+        "--yes",
+        "--name",
+        "training",
+        "--stack",
+        "dev",
+    ]
+    answers = ["--config", "gcp:project=holdfast-dev"] if cloud == "gcp" else []
+    with language_host() as port:
+        settings = {
+            "PULUMI_HOME": str(folder / "home"),
+            "PULUMI_BACKEND_URL": f"file://{folder}",
+            "PULUMI_CONFIG_PASSPHRASE": "test",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DEBUG_LANGUAGES": f"python:{port}",
+        }
+        made = subprocess.run(
+            [pulumi, *words, *answers, "--dir", str(project)],
+            capture_output=True,
+            check=False,
+            text=True,
+            env={**os.environ, **settings},
+        )
+    assert made.returncode == 0, made.stdout + made.stderr
     # As the archive of a release: built elsewhere. What the wheel's own pins do not match would be built again.
     for each in ("bin", "charts", "stamps"):
         (project / ".tools").mkdir(exist_ok=True)
-        (project / ".tools" / each).symlink_to(tools / each)
-    told = run(str(installed / "holdfast"), "tools", cwd=project)
-    assert told.startswith("tools: nothing to make"), f"the pins of the wheel are those of the tools: {told}"
+        (project / ".tools" / each).symlink_to(workspace.tools_dir / each)
     return with_components(project)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_pulumi_new_copies_the_template_and_saves_the_answers(cloud: str, tmp_path: Path) -> None:
+    project, template = new_project(tmp_path, cloud), ROOT / "templates" / cloud
+    files = {each.relative_to(template) for each in template.rglob("*") if each.is_file()}
+    differing = {name for name in files if (template / name).read_bytes() != (project / name).read_bytes()}
+    assert differing == {Path("Pulumi.yaml"), Path("stacks/Pulumi.dev.yaml")}
+    made = mapping(yaml.safe_load((project / "Pulumi.yaml").read_text("utf-8")))
+    assert made["name"] == "training"
+    stack = (project / "stacks/Pulumi.dev.yaml").read_text("utf-8")
+    development = mapping(yaml.safe_load((ROOT / f"stacks/Pulumi.{cloud}-dev.yaml").read_text("utf-8")))
+    assert mapping(yaml.safe_load(stack))["config"] == development["config"]
+    assert "# Where `pulumi up` and kubectl run" in stack
 
 
 @pytest.mark.registry
 @pytest.mark.engine
 @pytest.mark.timeout(300)
 def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp_path: Path) -> None:
-    project = new_project(installed, tmp_path)
-    printed = run(str(installed / "holdfast"), "preview", "aws-dev", cwd=project)
+    project = new_project(tmp_path)
+    told = run(str(installed / "holdfast"), "tools", cwd=project)
+    assert told.startswith("tools: nothing to make"), f"the pins of the wheel are those of the tools: {told}"
+    printed = run(str(installed / "holdfast"), "rehearse", "preview", "dev", cwd=project)
     assert "aws:eks:Cluster" in printed, "the plan is that of the stack file"
     assert "policies holdfast" in printed, "the project has no pack: that of the package judges it"
     assert "no violations" in printed, "and nothing stops it"
-    costs = run(str(installed / "holdfast"), "cost", "aws-dev", cwd=project)
+    costs = run(str(installed / "holdfast"), "cost", "dev", cwd=project)
     assert "USD an hour at most" in costs, "commands find the project's stacks, not the package's"
-
-
-@pytest.mark.engine
-def test_pulumi_new_makes_the_same_files_from_the_template(tmp_path: Path) -> None:
-    template, made = tmp_path / "template" / "aws-dev", tmp_path / "made"
-    run(sys.executable, "-m", "pulumi_holdfast.cli", "init", "aws-dev", "--folder", str(template), cwd=ROOT)
-    pulumi = find_tool("pulumi", Workspace(project_root=ROOT))
-    home = {"PULUMI_HOME": str(tmp_path / "home"), "PULUMI_BACKEND_URL": f"file://{tmp_path}"}
-    words = ["new", str(template), "--generate-only", "--yes", "--name", "acme", "--dir", str(made)]
-    # Without the language host, which a rehearsal does not need, the command fails after it has made the project.
-    subprocess.run([pulumi, *words], capture_output=True, check=False, env={**os.environ, **home})
-    files = {each.relative_to(template) for each in template.rglob("*") if each.is_file()}
-    assert {each.relative_to(made) for each in made.rglob("*") if each.is_file()} == files, (
-        "each file, and no other"
-    )
-    differing = {name for name in files if (template / name).read_bytes() != (made / name).read_bytes()}
-    assert differing == {Path("Pulumi.yaml")}, "the project's name is the user's"
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
 def test_the_rehearsal_of_a_new_project_passes(installed: Path, tmp_path: Path) -> None:
-    project = new_project(installed, tmp_path)
-    printed = run(str(installed / "holdfast"), "rehearse", "aws-dev", cwd=project)
+    project = new_project(tmp_path)
+    printed = run(str(installed / "holdfast"), "rehearse", "dev", cwd=project)
     assert "a second up" in printed, "the whole lifecycle"
     assert "retained: spot-role-role" in printed, "up to the destroy, which leaves nothing else"

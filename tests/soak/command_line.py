@@ -1,6 +1,6 @@
 """`python -m tests.soak cli`: the local stack through the Pulumi command line, its language host and the real plugin.
 
-The rehearsal runs the program inside the Automation API with simulated providers. Here nothing of that is used: the
+The rehearsal runs the program inside the Automation API, with a pass-through in front of the plugin. Here nothing of that is used: the
 `pulumi` command starts Python through its language host, and the published Kubernetes plugin talks to the API server.
 """
 

@@ -14,8 +14,8 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from pulumi_holdfast.controller.api.access import ApiAccess, from_kubeconfig
-from pulumi_holdfast.controller.api.exchanged_token import BearerToken
+from pulumi_holdfast.controller.kube.access import ApiAccess, from_kubeconfig
+from pulumi_holdfast.controller.kube.connection import BearerToken
 from pulumi_holdfast.ladder.json import Json
 
 _NOT_OF_JOBS: Final = ("/leases", "/events")

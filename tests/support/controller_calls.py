@@ -47,9 +47,9 @@ CALLS: tuple[Call, ...] = (
     # To taint a node that is held, its taints are read again and replaced as a whole.
     *calls(Place.EVERYWHERE, "", "nodes", "get", "patch"),
     *calls(Place.TRAINING, "", "events", "create", "get", "patch"),
-    *calls(Place.TRAINING, "", "pods", "delete", "patch"),
+    *calls(Place.TRAINING, "", "pods", "create", "delete", "patch"),
     *calls(Place.TRAINING, "", "pods/status", "patch"),
-    *calls(Place.TRAINING, "batch", "jobs", "delete"),
+    *calls(Place.TRAINING, "batch", "jobs", "create", "delete"),
     *calls(Place.TRAINING, "holdfast.dev", "fallbackpolicies/status", "patch"),
     *calls(Place.TRAINING, "jobset.x-k8s.io", "jobsets", "patch"),
     *calls(Place.TRAINING, "ray.io", "rayjobs", "create", "patch"),

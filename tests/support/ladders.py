@@ -5,7 +5,8 @@ from datetime import timedelta
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
 from pulumi_holdfast.ladder.machines import Machine
-from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 
 TIERS = (

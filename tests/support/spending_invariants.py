@@ -1,17 +1,16 @@
 """What holds of every decision about limits of money: call it for each decision of a model, a simulation or a fault run."""
 
+from pulumi_holdfast.controller.jobs.actions import EventReason, Recreate, Resume, Suspend
+from pulumi_holdfast.controller.jobs.observation import Observation
+from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
 from pulumi_holdfast.controller.state_machine.decision import Decision
-from pulumi_holdfast.controller.state_machine.events import EventReason
 from pulumi_holdfast.controller.state_machine.ledger import price_of
-from pulumi_holdfast.controller.state_machine.observation import Observation
 from pulumi_holdfast.controller.state_machine.spending_limits import (
     is_on_demand,
     is_too_expensive,
     spent_on_demand,
 )
-from pulumi_holdfast.controller.state_machine.state import Phase
 from pulumi_holdfast.controller.state_machine.tier_visit import current_tier
 
 MONEY = frozenset({EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED})

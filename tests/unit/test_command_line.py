@@ -15,20 +15,42 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def parsed(*words: str) -> dict[str, object]:
-    return vars(command_line.build_parser(words[0]).parse_args(words))
+    return vars(command_line.parse(words))
 
 
-def test_a_command_takes_its_stack() -> None:
-    assert parsed("refresh", "local") == {"subcommand": "refresh", "stack": "local"}, "as given"
-    assert parsed("up", "local")["spot_gpus"] is None, "a stack of this project, unless GPUs are asked for"
+def test_a_verb_of_a_rehearsal_takes_its_stack() -> None:
+    assert parsed("rehearse", "refresh", "local") == {
+        "subcommand": "rehearse",
+        "verb": "refresh",
+        "stack": "local",
+        "completion": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "words", [("aws-dev",), ("--to", "aws-dev-2", "aws-dev"), ("examples/parts/rehearsal",)]
+)
+def test_a_rehearsal_without_a_verb_is_the_whole_lifecycle(words: tuple[str, ...]) -> None:
+    assert parsed("rehearse", *words) == parsed("rehearse", "run", *words)
 
 
 def test_down_destroys_through_the_engine_unless_forced() -> None:
-    assert parsed("down", "local")["force"] is False, "nothing is dropped by default"
-    assert parsed("down", "local", "--force")["force"] is True, "the option is passed on"
+    assert parsed("rehearse", "down", "local")["force"] is False
+    assert parsed("rehearse", "down", "local", "--force")["force"] is True
 
 
-@pytest.mark.parametrize("wrong", [["up"], ["fly", "local"], []])
+def test_no_command_has_a_verb_that_could_change_a_cloud() -> None:
+    assert not command_line.COMMANDS.keys() & {"up", "down", "destroy", "refresh", "preview"}
+
+
+def test_a_pack_needs_a_folder_or_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["pack"]) == 1
+    assert "Write `holdfast pack dist/policy-pack`." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong", [["rehearse"], ["rehearse", "up"], ["up", "local"], ["--completion", "cmd"], []]
+)
 def test_invalid_usage_ends_with_code_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command_line.main(wrong)
@@ -36,9 +58,12 @@ def test_invalid_usage_ends_with_code_2(wrong: list[str], capsys: pytest.Capture
     assert "usage" in capsys.readouterr().err, "the user learns the valid usage"
 
 
-@pytest.mark.parametrize("name", sorted(command_line.COMMANDS))
-def test_every_command_resolves_to_functions(name: str) -> None:
-    command = command_line.COMMANDS[name]
+@pytest.mark.parametrize(
+    "command",
+    [*command_line.COMMANDS.values(), *command_line.REHEARSALS.values()],
+    ids=[*command_line.COMMANDS, *(f"rehearse {verb}" for verb in command_line.REHEARSALS)],
+)
+def test_every_command_resolves_to_functions(command: command_line.Command) -> None:
     for target in (command.run, command.arguments):
         if isinstance(target, str):
             module, _, function = target.partition(":")
@@ -47,25 +72,13 @@ def test_every_command_resolves_to_functions(name: str) -> None:
 
 def test_no_make_target_or_workflow_runs_a_module_of_the_product() -> None:
     spelled = subprocess.run(
-        [
-            "git",
-            "grep",
-            "-n",
-            "-e",
-            "-m pulumi_holdfast.cli",
-            "--",
-            "Makefile",
-            ".github",
-            "components/pulumi_holdfast/cli/template",
-        ],
+        ["git", "grep", "-n", "-e", "-m pulumi_holdfast.cli", "--", "Makefile", ".github"],
         capture_output=True,
         text=True,
         check=False,
         cwd=CHECKOUT,
     )
-    # This repository runs this module before anything is installed, and so do the workflows that are made from its own.
-    left = [line for line in spelled.stdout.splitlines() if "rehearsal.affected_stacks" not in line]
-    assert not left, "one command line has the help and the messages of failures"
+    assert not spelled.stdout, "one command line has the help and the messages of failures"
 
 
 def test_the_help_groups_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,31 +110,39 @@ def test_an_error_for_the_user_is_one_line_without_a_traceback(
         raise RehearsalError("no stack 'prod'")
 
     monkeypatch.setattr("pulumi_holdfast.rehearsal.commands.up_stack", fail)
-    assert command_line.main(["up", "prod"]) == 1, "a script can see the failure"
+    assert command_line.main(["rehearse", "up", "prod"]) == 1, "a script can see the failure"
     assert capsys.readouterr().err == "error: no stack 'prod'\n", "the message alone"
 
 
 @pytest.mark.parametrize(
-    ("name", "next_time"), [("up", "it continues from here"), ("rehearse", "it starts from the beginning")]
+    ("words", "function", "next_time"),
+    [
+        (["rehearse", "up", "local"], "up_stack", "it continues from here"),
+        (["rehearse", "local"], "rehearse_stack", "it starts from the beginning"),
+    ],
 )
 def test_an_interrupted_command_says_what_the_next_run_does(
-    name: str, next_time: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    function: str,
+    next_time: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupt(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"pulumi_holdfast.rehearsal.commands.{name}_stack", interrupt)
-    assert command_line.main([name, "local"]) == 130, "the shell's code for an interruption"
-    assert capsys.readouterr().err == f"interrupted: run `holdfast {name} local` again and {next_time}\n", (
-        "advice"
-    )
+    monkeypatch.setattr(f"pulumi_holdfast.rehearsal.commands.{function}", interrupt)
+    assert command_line.main(words) == 130, "the shell's code for an interruption"
+    again = f"interrupted: run `holdfast {' '.join(words)}` again and {next_time}\n"
+    assert capsys.readouterr().err == again
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("holdfast re", {"refresh", "rehearse", "release", "replay"}),
-        ("holdfast preview loc", {"local"}),
+        ("holdfast re", {"rehearse", "replay"}),
+        ("holdfast rehearse d", {"demo", "destroy", "down"}),
+        ("holdfast rehearse preview loc", {"local"}),
         ("holdfast economics max", {"max-failures"}),
     ],
 )
@@ -148,7 +169,9 @@ def test_the_shell_completes_commands_stacks_and_subcommands(
 
 
 def test_the_completion_script_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["completion", "bash"]) == 0, "a supported shell"
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["--completion", "bash"])
+    assert ended.value.code == 0
     assert "holdfast" in capsys.readouterr().out, "the script is for this command"
 
 
@@ -157,11 +180,11 @@ def test_the_completion_script_may_have_a_reader_that_ends_early() -> None:
     os.close(reading)
     with os.fdopen(writing, "wb") as closed:
         found = subprocess.run(
-            [sys.executable, "-m", "pulumi_holdfast.cli", "completion", "bash"],
+            [sys.executable, "-m", "pulumi_holdfast.cli", "--completion", "bash"],
             cwd=CHECKOUT,
             check=False,
             stdout=closed,
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert (found.returncode, found.stderr) == (0, ""), "as for `holdfast completion bash | head`"
+    assert (found.returncode, found.stderr) == (0, ""), "as for `holdfast --completion bash | head`"

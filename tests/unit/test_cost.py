@@ -10,13 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pulumi_holdfast.cli.bootstrap.command import CommandResult
 from pulumi_holdfast.cli.cost.command import cost_of, region_of
 from pulumi_holdfast.cli.cost.spot_prices import read_spot_prices
 from pulumi_holdfast.cli.cost.spot_queries import ask_spot_prices, prices_to_declare
-from pulumi_holdfast.clouds import cloud_of, pool_summaries
-from pulumi_holdfast.cost.estimate import budget_problems, stack_cost
-from pulumi_holdfast.cost.report import cost_change, cost_report, summary
+from pulumi_holdfast.clouds import cloud_of
+from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
+from pulumi_holdfast.cost import budget_problems, cost_report, summary
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.prices import CostRange, exactly, price_facts
@@ -27,7 +26,6 @@ from tests.support.builders.configurations import (
     HOMES,
     aws_document,
     aws_platform,
-    entry,
     gcp_platform,
     list_of,
     nap_platform,
@@ -57,6 +55,7 @@ def test_every_stack_has_a_cost_that_each_text_can_say(file: Path) -> None:
     assert len(cost.tiers) == shapes, "each shape on each tier"
     assert "Not counted" in "\n".join(cost_report(cost, region_of(platform))), "the report says what it lacks"
     assert "with full pools" in summary(cost), "so does the preview's line"
+    assert " a month" in summary(cost), "in the unit of budgets, too"
     unpriced = cost.with_full_pools.unknown
     assert all(name in summary(cost) for name in unpriced), "and what has no price"
 
@@ -273,28 +272,3 @@ def test_a_stack_above_its_budget_registers_nothing() -> None:
     cloud, document = cloud_of(aws_document(lambda d: d.update(budget=1)))
     with pytest.raises(ConfigError, match=r"holdfast:platform\.budget"):
         cloud.build(document, {"aws:region": AWS_REGION}, "aws-test")
-
-
-def test_the_change_of_a_pull_request_names_the_pools_that_cost_more() -> None:
-    def grow(document: Document) -> None:
-        entry(document, "pools", 0)["maxNodes"] = 40
-
-    before, after = cost_of(aws_platform()), cost_of(aws_platform(grow))
-    lines = list(cost_change(before, after, AWS_REGION))
-    changed = [line for line in lines if line.startswith("| pool")]
-    name = aws_platform().pools[0].name
-    assert [line.startswith(f"| pool `{name}`, all 40 nodes |") for line in changed] == [True], (
-        "and only these"
-    )
-    new = list(cost_change(None, after, AWS_REGION))
-    assert "| without jobs | new |" in "\n".join(new), "a new stack has no earlier cost"
-    gone = stack_cost(aws_platform(), {})
-    assert f"| pool `{name}` | " in "\n".join(cost_change(after, gone, AWS_REGION)), "a removed pool is named"
-
-
-def test_an_unchanged_stack_lists_no_pool() -> None:
-    platform = aws_platform()
-    cost = stack_cost(platform, pool_summaries(platform))
-    assert not [line for line in cost_change(cost, cost, AWS_REGION) if line.startswith("| pool")], (
-        "none changed"
-    )

@@ -12,7 +12,6 @@ import pulumi
 import pytest
 import yaml
 
-from pulumi_holdfast.cli.template.files import project_files, read_stack_name
 from pulumi_holdfast.clouds import CLOUDS, Cloud, Settings
 from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
@@ -47,16 +46,10 @@ def test_the_program_composes_the_configured_stack() -> None:
     assert recording.of("TrainingNamespace"), "the whole of it, down to the namespaces"
 
 
-@pytest.mark.parametrize("template", [False, True], ids=["this repository", "a project of `holdfast init`"])
+@pytest.mark.parametrize("program", ["infra", "templates/aws", "templates/azure", "templates/gcp"])
 def test_pulumi_runs_the_program_with_its_checks_and_no_garbage_collector(
-    template: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = ROOT / "infra" / "__main__.py"
-    if template:
-        program = tmp_path / "__main__.py"
-        program.write_text(
-            project_files(read_stack_name("aws-dev"), "1.2.3")["__main__.py"], encoding="utf-8"
-        )
     runs: list[tuple[bool, bool]] = []
 
     def listen(*, check_access: bool) -> None:
@@ -65,7 +58,7 @@ def test_pulumi_runs_the_program_with_its_checks_and_no_garbage_collector(
     monkeypatch.setattr("pulumi_holdfast.stack_program.run", listen)
     gc.enable()
     try:
-        runpy.run_path(str(program))
+        runpy.run_path(str(ROOT / program / "__main__.py"))
     finally:
         gc.enable()
     assert runs == [(True, False)], "it checks for the plugin, and a tenth of its time is not for garbage"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.aws.config.cluster import AwsExistingCluster
-from pulumi_holdfast.aws.config.network import AwsNewNetwork
+from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.addon_versions import addon_versions
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.control_plane import ControlPlaneLogs
@@ -16,7 +15,7 @@ from pulumi_holdfast.config import versions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.network import Network
     from pulumi_holdfast.aws.preflight import Account

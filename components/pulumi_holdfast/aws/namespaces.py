@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.stores import Store
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
 def make_namespaces(

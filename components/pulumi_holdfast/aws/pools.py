@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from pulumi_holdfast.aws.config.network import AwsNewNetwork
+from pulumi_holdfast.aws.config.sections import AwsNewNetwork
 from pulumi_holdfast.aws.node_classes import (
     ClusterPlacement,
     Ec2NodeClassArgs,
@@ -19,16 +19,16 @@ from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs, node_labels
 from pulumi_holdfast.ladder.labels import EFA_RESOURCE
 from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
-from pulumi_holdfast.ladder.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
+from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pulumi import Input, Output
 
-    from pulumi_holdfast.aws.config.pool import AwsPool
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.aws.karpenter.component import EksKarpenter
     from pulumi_holdfast.aws.network import Network
     from pulumi_holdfast.kubernetes.karpenter_pool import NodeClass

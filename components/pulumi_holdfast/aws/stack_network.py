@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.aws.config.network import AwsClusterNetwork, AwsExistingNetwork, Nat
+from pulumi_holdfast.aws.config.sections import AwsClusterNetwork, AwsExistingNetwork, Nat
 from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs, ExistingNetwork
 from pulumi_holdfast.aws.preflight.checks import zones_of_network
@@ -12,7 +12,7 @@ from pulumi_holdfast.aws.preflight.existing_cluster import subnets_of
 from pulumi_holdfast.ladder.machines import zones_of
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.network import Network
     from pulumi_holdfast.aws.preflight import Account
 

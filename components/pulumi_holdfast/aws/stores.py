@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from pulumi_holdfast.aws.checkpoints import CheckpointBucket
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue
 

@@ -44,7 +44,7 @@ from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
 from pulumi_holdfast.kubernetes.outputs import export_outputs
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.preflight import Account
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pulumi_holdfast.azure.config.cluster import AzureExistingCluster
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
 from pulumi_holdfast.azure.control_plane.control_plane import (
@@ -20,8 +20,7 @@ from pulumi_holdfast.config.naming import aks_node_group
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from pulumi_holdfast.azure.config.cluster import AzureAccess, AzureMaintenance
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance, AzurePlatform
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
     from pulumi_holdfast.azure.preflight import Subscription

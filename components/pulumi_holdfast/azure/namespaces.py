@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.stores import Store
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
 def make_namespaces(

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from pulumi_holdfast.azure.config.stack import NapPlatform
+from pulumi_holdfast.azure.config.sections import NapPlatform
 from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, AksPool, AksPoolArgs, aks_node_class
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs, node_labels
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE
 from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
-from pulumi_holdfast.ladder.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
+from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.taints import aks_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi_holdfast.azure.config.pool import FixedPool, NapPool
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPool, NapPool
     from pulumi_holdfast.azure.control_plane.component import AksCluster
     from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster
     from pulumi_holdfast.azure.node_pools import ExistingPool

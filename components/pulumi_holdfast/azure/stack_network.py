@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.azure.config.network import AzureClusterNetwork, AzureExistingNetwork
+from pulumi_holdfast.azure.config.sections import AzureClusterNetwork, AzureExistingNetwork
 from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.network import NodeSubnet
 
 

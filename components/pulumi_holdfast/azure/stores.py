@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from pulumi_holdfast.azure.checkpoints import CheckpointBucket
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.preflight import Subscription
     from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue

@@ -12,7 +12,7 @@ from pulumi import Input
 
 from pulumi_holdfast.azure.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from pulumi_holdfast.azure.cluster import cluster_of, kubernetes_version
-from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.azure.namespaces import make_namespaces
 from pulumi_holdfast.azure.pools import PoolDependencies, make_pools, pool_summaries

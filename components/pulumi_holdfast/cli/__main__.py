@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -92,19 +92,31 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _stack_or_spot_gpus(parser: argparse.ArgumentParser) -> None:
-    from pulumi_holdfast.cli.spot_gpus.options import add_options
-
-    _stack(parser)
-    add_options(parser)
-
-
 def _stacks(**_: object) -> list[str]:
     return sorted(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
 
 
-def _shell(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+def _rehearsals(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", prog="holdfast rehearse")
+    for name, each in REHEARSALS.items():
+        add = verbs.add_parser(name, help=each.summary, description=each.summary)
+        cast("Adds", each.arguments)(add)
+
+
+def _pack_and_plugin(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        metavar="FOLDER",
+        help="of the policy pack; an earlier pack in it is replaced",
+    )
+    parser.add_argument(
+        "--kubectl",
+        type=Path,
+        metavar="FILE",
+        help="of the kubectl plugin: name it kubectl-holdfast and put it on PATH",
+    )
 
 
 def _of_stack(
@@ -121,38 +133,38 @@ def _of_module(summary: str, module: str, *, after_interrupt: str = _RESTARTS) -
     return Command(summary=summary, run=run, arguments=adds, after_interrupt=after_interrupt)
 
 
+REHEARSALS: Final[Mapping[str, Command]] = {
+    "run": Command(
+        summary="run the whole lifecycle of a stack or of any Pulumi program in Python, preview to destroy",
+        run="pulumi_holdfast.rehearsal.commands:rehearse_stack",
+        arguments=_stack_or_program,
+    ),
+    "preview": _of_stack("print the engine's plan, the policies' verdicts and a summary", "preview_stack"),
+    "up": _of_stack("bring the stack up, with the control plane it needs", "up_stack"),
+    "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
+    "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
+    "down": _of_stack(
+        "destroy the stack, then stop all of its processes", "down_stack", arguments=_stack_and_force
+    ),
+    "demo": _of_stack(
+        "run the spot eviction scenarios on a stack that is up", "demo_stack", arguments=_stack_and_picture
+    ),
+}
+
 GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Run a stack on this machine, with no account and no cloud": {
-        "preview": _of_stack(
-            "print the engine's plan, the policies' verdicts and a summary", "preview_stack"
-        ),
-        "up": Command(
-            summary="bring the stack up here, with the control plane it needs; with --spot-gpus, in your cloud",
-            run="pulumi_holdfast.cli.__main__:up",
-            arguments=_stack_or_spot_gpus,
-            after_interrupt=_RESUMES,
-        ),
-        "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
-        "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),
-        "down": _of_stack(
-            "destroy the stack, then stop all of its processes", "down_stack", arguments=_stack_and_force
-        ),
-        "demo": _of_stack(
-            "run the spot eviction scenarios on a stack that is up",
-            "demo_stack",
-            arguments=_stack_and_picture,
-        ),
         "rehearse": Command(
-            summary="run the whole lifecycle of a stack or of any Pulumi program in Python, preview to destroy",
-            run="pulumi_holdfast.rehearsal.commands:rehearse_stack",
-            arguments=_stack_or_program,
+            summary=f"{', '.join(list(REHEARSALS)[:-1])} or {list(REHEARSALS)[-1]}; `rehearse STACK` is `rehearse run STACK`",
+            run="pulumi_holdfast.cli.__main__:rehearse",
+            arguments=_rehearsals,
+        ),
+        "tools": _of_module(
+            "find or build the tools, and regenerate the files that come from pinned sources",
+            "pulumi_holdfast.rehearsal.tools.command",
+            after_interrupt=_RESUMES,
         ),
     },
     "Prepare a cloud": {
-        "init": _of_module(
-            "write a new project with one stack, which depends on the wheel of a release",
-            "pulumi_holdfast.cli.template.command",
-        ),
         "bootstrap": _of_module(
             "create the state store and the key that a cloud's stacks need",
             "pulumi_holdfast.cli.bootstrap.command",
@@ -174,50 +186,20 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "replay a ladder on recorded availability, with the controller's own decisions",
             "pulumi_holdfast.analysis.replay.command",
         ),
-        "policies": _of_module(
-            "print the policies that check jobs in the API server, for a program of your own",
-            "pulumi_holdfast.cli.admission_policies.command",
-        ),
-        "determined": _of_module(
-            "convert the resource pools of Determined's master configuration to a stack's pools",
-            "pulumi_holdfast.cli.determined.command",
-        ),
     },
-    "Work with jobs on a cluster": {
+    "Take one part": {
         "chart": _of_module(
             "write the fallback controller as a Helm chart, for a cluster that Pulumi does not manage",
             "pulumi_holdfast.cli.controller_chart",
         ),
-        "drill": _of_module(
-            "interrupt a node of a job as a cloud does, and measure what that costs",
-            "pulumi_holdfast.cli.kubectl.drill.command",
-        ),
-    },
-    "Maintain this repository": {
-        "pack": _of_module(
-            "build the policy pack as one self-contained folder", "pulumi_holdfast.cli.policy_pack"
-        ),
-        "plugin": _of_module("build the kubectl plugin as one file", "pulumi_holdfast.cli.kubectl.bundle"),
-        "release": _of_module(
-            "build a release twice, compare the bytes, and write its files",
-            "pulumi_holdfast.cli.release.build",
+        "pack": Command(
+            summary="build the policy pack as one self-contained folder, and the kubectl plugin as one file",
+            run="pulumi_holdfast.cli.__main__:pack",
+            arguments=_pack_and_plugin,
         ),
         "schemas": _of_module(
-            "regenerate the editor schemas of stack files", "pulumi_holdfast.cli.editor_schema"
-        ),
-        "ci": _of_module(
-            "publish a workflow's result about a stack to its pull request or an issue",
-            "pulumi_holdfast.cli.ci.command",
-        ),
-        "tools": _of_module(
-            "find or build the tools, and regenerate the files that come from pinned sources",
-            "pulumi_holdfast.rehearsal.tools.command",
-            after_interrupt=_RESUMES,
-        ),
-        "completion": Command(
-            summary='print the completion script of a shell: eval "$(holdfast completion bash)"',
-            run="pulumi_holdfast.cli.__main__:print_completion",
-            arguments=_shell,
+            "regenerate the editors' schemas and the tables of configuration.md",
+            "pulumi_holdfast.cli.editor_schema",
         ),
     },
 }
@@ -232,8 +214,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(build_parser(_completed_command()))
-    parsed = build_parser(words[0] if words else None).parse_args(words)
-    command = COMMANDS[parsed.subcommand]
+    parsed = parse(words)
+    command = COMMANDS[parsed.subcommand] if parsed.subcommand != "rehearse" else REHEARSALS[parsed.verb]
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell ignores SIGINT for a background job. The engine would inherit that and could not be interrupted.
@@ -253,6 +235,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _FAILED
 
 
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command. A word behind `rehearse` that is no verb is a stack or a folder: its whole lifecycle runs."""
+    given = list(words)
+    if given[:1] == ["rehearse"] and len(given) > 1 and given[1] not in {*REHEARSALS, "-h", "--help"}:
+        given.insert(1, "run")
+    return build_parser(given[0] if given else None).parse_args(given)
+
+
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """Return the parser of the command line, with the options of one command only."""
     parser = argparse.ArgumentParser(
@@ -261,6 +251,12 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         description="Spot-first training clusters on EKS, AKS and GKE.",
         epilog=_commands_by_group(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--completion",
+        choices=("bash", "zsh", "fish"),
+        action=_PrintCompletion,
+        help='print the completion script of a shell: eval "$(holdfast --completion bash)"',
     )
     commands = parser.add_subparsers(
         dest="subcommand", required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="holdfast"
@@ -276,31 +272,48 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def up(parsed: argparse.Namespace) -> int:
-    """Bring up a stack here; with `--spot-gpus` write one for a cloud, and bring it up there or rehearse it."""
-    if parsed.spot_gpus is None:
-        return cast("int", _resolve("pulumi_holdfast.rehearsal.commands:up_stack")(parsed))
-    from pulumi_holdfast.cli.spot_gpus.command import bring_up, prepare, terminal
-
-    stack = prepare(parsed, terminal())
-    if parsed.rehearse:
-        from pulumi_holdfast.rehearsal.commands import enter_workspace, rehearse
-
-        rehearse(stack, enter_workspace())
-        return 0
-    return bring_up(stack, yes=parsed.yes)
+def rehearse(parsed: argparse.Namespace) -> int:
+    """Run a verb of `holdfast rehearse`."""
+    return cast("int", _resolve(REHEARSALS[parsed.verb].run)(parsed))
 
 
-def print_completion(parsed: argparse.Namespace) -> int:
-    """Print the script with which a shell completes the commands, options and stacks."""
-    from argcomplete.shell_integration import shellcode
+def pack(parsed: argparse.Namespace) -> int:
+    """Build the policy pack in a folder, the kubectl plugin in a file, or both. Raises ConfigError if neither is named."""
+    from pulumi_holdfast.ladder.errors import ConfigError
 
-    try:
-        print(shellcode(["holdfast"], shell=parsed.shell), flush=True)
-    except BrokenPipeError:
-        # The reader, such as `head`, has what it wants. Python would write the rest again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if parsed.folder is None and parsed.kubectl is None:
+        raise ConfigError.of(
+            field="FOLDER",
+            value="nothing",
+            allowed="a folder for the policy pack, or --kubectl with a file for the plugin",
+            fix="Write `holdfast pack dist/policy-pack`.",
+        )
+    if parsed.folder is not None:
+        _resolve("pulumi_holdfast.cli.policy_pack:build")(parsed.folder)
+    if parsed.kubectl is not None:
+        _resolve("pulumi_holdfast.cli.kubectl.bundle:build")(parsed.kubectl)
     return 0
+
+
+class _PrintCompletion(argparse.Action):
+    """Prints the script with which a shell completes the commands, options and stacks."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        del namespace, option_string
+        from argcomplete.shell_integration import shellcode
+
+        try:
+            print(shellcode(["holdfast"], shell=str(values)), flush=True)
+        except BrokenPipeError:
+            # The reader, such as `head`, has what it wants. Python would write the rest again when it exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        parser.exit()
 
 
 def _commands_by_group() -> str:

@@ -18,12 +18,13 @@ import yaml
 from pulumi.runtime import mocks
 
 from pulumi_holdfast.config import versions
+from pulumi_holdfast.config.versions import OLDEST_VERSION
 from pulumi_holdfast.kubernetes.admission.job_admission import (
     JobAdmission,
     JobAdmissionArgs,
     capacity_selections,
 )
-from pulumi_holdfast.kubernetes.admission.rules import OLDEST_VERSION, aks_rules, gke_rules, karpenter_rules
+from pulumi_holdfast.kubernetes.admission.rules import aks_rules, gke_rules, karpenter_rules
 from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
 from pulumi_holdfast.kubernetes.fallback_controller.component import (

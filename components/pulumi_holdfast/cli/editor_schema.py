@@ -1,7 +1,8 @@
-"""Generates the schemas with which editors complete and check stack files: `holdfast schemas`.
+"""Generates what is said about the fields of stack files: `holdfast schemas`.
 
-Types, ranges and required fields come from the sections that parse a stack, and the text shown for a field comes from the
-tables of docs/configuration.md. A schema checks single values only; the program also checks combinations of them.
+The schemas with which editors complete and check stack files, and the tables of docs/configuration.md, between markers that
+name a part of the document. Both come from the sections that parse a stack: their types, ranges, defaults and descriptions. A
+schema checks single values only; the program also checks combinations of them.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import yaml
 from pydantic.json_schema import models_json_schema
 
-from pulumi_holdfast.aws.config.stack import AwsDocument
-from pulumi_holdfast.azure.config.stack import FixedDocument, NapDocument
+from pulumi_holdfast.aws.config.sections import AwsPlatform
+from pulumi_holdfast.azure.config.sections import FixedPlatform, NapPlatform
+from pulumi_holdfast.config import versions
+from pulumi_holdfast.config.errors import allowed, in_yaml, sections_in
+from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.gcp.config.stack import GcpDocument
-from pulumi_holdfast.local.config.stack import LocalPlatform
+from pulumi_holdfast.gcp.config.sections import GcpPlatform
+from pulumi_holdfast.local.config.sections import LocalPlatform
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pulumi_holdfast.config.base import Section
+    from pydantic.fields import FieldInfo
+
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -34,34 +39,20 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 #: The sections of a whole document: on Azure, `scaling` decides which of two it is.
 DOCUMENTS: Final[Mapping[str, tuple[type[Section], ...]]] = {
-    "aws": (AwsDocument,),
-    "azure": (NapDocument, FixedDocument),
-    "gcp": (GcpDocument,),
+    "aws": (AwsPlatform,),
+    "gcp": (GcpPlatform,),
+    "azure": (NapPlatform, FixedPlatform),
     "local": (LocalPlatform,),
 }
+_NAMES: Final = {"aws": "AWS", "gcp": "Google Cloud", "azure": "Azure", "local": "local"}
 
-#: The headings of the fields that all clouds have. The chapter of a cloud has its own, and they come first.
-_SHARED: Final[Mapping[tuple[str, ...], str]] = {
-    ("pools",): "`pools`",
-    ("pools", "reservation"): "Reserved capacity",
-    ("namespaces",): "`namespaces`",
-    ("namespaces", "ladder"): "`namespaces`",
-    ("namespaces", "shapes"): "Shapes",
-    ("namespaces", "quota"): "Quota",
-    ("namespaces", "fallback"): "How jobs move along their ladder",
-    ("clusters",): "`clusters`",
-    ("acceptsFrom",): "`acceptsFrom`",
-    ("fallback",): "`fallback`",
-    ("fallback", "monitoring"): "Monitoring",
-}
-
+#: A table's markers, with the path of a part of the document.
+_TABLE: Final = re.compile(r"(<!-- fields of (\S+) -->\n).*?(<!-- end of fields -->)", re.DOTALL)
 _WIDTH: Final = 240
 #: Links to what is on the page itself say nothing in an editor.
-_LINK_ON_PAGE: Final = re.compile(r" ?\(?\[(?:below|how to create both)\]\([^)]*\)\)?")
+_LINK_ON_PAGE: Final = re.compile(r" \(\[below\]\([^)]*\)\)")
 _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
-#: The meanings of the fields in the tables below one heading.
-Meanings: TypeAlias = "dict[str, str]"
 _Schema: TypeAlias = "dict[str, JsonValue]"
 
 
@@ -70,16 +61,12 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 
 def run(_: argparse.Namespace) -> int:
-    """Write the schemas."""
-    write_schemas()
-    return 0
-
-
-def write_schemas() -> None:
-    """Write the schema of each cloud's stack files."""
+    """Write the schema of each cloud's stack files, and the tables of the reference."""
     FOLDER.mkdir(exist_ok=True)
     for cloud in DOCUMENTS:
         (FOLDER / f"{cloud}.json").write_text(rendered(cloud), encoding="utf-8")
+    REFERENCE.write_text(with_tables(REFERENCE.read_text("utf-8")), encoding="utf-8")
+    return 0
 
 
 def rendered(cloud: str) -> str:
@@ -99,16 +86,21 @@ def _layout(value: JsonValue, line: str) -> str:
 
 def stack_schema(cloud: str) -> Json:
     """The schema of a cloud's stack files."""
-    chapters = reference(REFERENCE.read_text("utf-8"))
     variants, parts = models_json_schema([(section, "validation") for section in DOCUMENTS[cloud]])
+    settings: _Schema = {}
     definitions = cast("dict[str, _Schema]", parts["$defs"])
-    document: _Schema = {"anyOf": cast("list[JsonValue]", list(variants.values()))}
-    _describe(document, (), cloud, chapters, definitions)
-    settings = {
-        name: {"description": meaning}
-        for name, meaning in chapters.get((f"`{cloud}` only", ""), {}).items()
-        if ":" in name
-    }
+    for section in definitions.values():
+        _describe(section)
+        fields = cast("_Schema", section.get("properties", {}))
+        beside = {name: fields.pop(name) for name in list(fields) if ":" in name}
+        # The engine gives the values of a provider in another form.
+        settings |= {
+            name: {"description": cast("Json", field)["description"]} for name, field in beside.items()
+        }
+        if "required" in section:
+            section["required"] = [
+                name for name in cast("list[str]", section["required"]) if name not in beside
+            ]
     return {
         "$schema": DIALECT,
         "title": f"A stack of Holdfast on {cloud}",
@@ -118,62 +110,29 @@ def stack_schema(cloud: str) -> Json:
             "config": {
                 "type": "object",
                 "required": [PLATFORM],
-                "properties": {**cast("Json", settings), PLATFORM: document},
+                "properties": {
+                    **cast("Json", settings),
+                    PLATFORM: {"anyOf": cast("list[JsonValue]", list(variants.values()))},
+                },
             }
         },
         "$defs": cast("Json", definitions),
     }
 
 
-def reference(text: str) -> Mapping[tuple[str, str], Meanings]:
-    """The meanings of the fields in the tables of the reference, by chapter and heading."""
-    found: dict[tuple[str, str], Meanings] = {}
-    chapter, heading, table = "", "", False
-    for line in text.splitlines():
-        if line.startswith("## "):
-            chapter, heading = line[3:], ""
-        elif line.startswith("### "):
-            heading = line[4:]
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        if not cells:
-            table = False
-        elif not table:
-            table = cells[0].startswith(("field", "key")) and cells[-1] == "meaning"
-        else:
-            for name in re.findall(r"`([^`]+)`", cells[0]):
-                found.setdefault((chapter, heading), {}).setdefault(name, _plain(cells[-1]))
-    return found
-
-
-def _plain(text: str) -> str:
-    """A cell of a table as an editor shows it: without the links, which lead nowhere from a stack file."""
-    return _LINK.sub(r"\1", _LINK_ON_PAGE.sub("", text))
-
-
-def _describe(
-    node: _Schema,
-    path: tuple[str, ...],
-    cloud: str,
-    chapters: Mapping[tuple[str, str], Meanings],
-    definitions: Mapping[str, _Schema],
-) -> None:
-    """Give the fields of a section, and of those inside it, the texts of the reference."""
+def _describe(node: _Schema) -> None:
+    """Give the fields of a section their texts without links, and their examples as values."""
     node.pop("title", None)
     node.pop("discriminator", None)
     if "oneOf" in node:
         # An empty mapping is valid as several of them, and means the first.
         node["anyOf"] = node.pop("oneOf")
-    for name, field in cast("dict[str, _Schema]", node.get("properties", {})).items():
-        place = (*path, name)
-        meaning = _meaning(place, cloud, chapters)
-        if meaning:
-            field["description"] = meaning
+    for field in cast("dict[str, _Schema]", node.get("properties", {})).values():
+        if "description" in field:
+            field["description"] = _LINK.sub(r"\1", _LINK_ON_PAGE.sub("", str(field["description"])))
         if "examples" in field:
             field["examples"] = [_example(str(text)) for text in cast("list[JsonValue]", field["examples"])]
-        _describe(field, place, cloud, chapters, definitions)
-    for inner in _inner(node):
-        target = cast("str", inner.get("$ref", "")).rpartition("/")[2]
-        _describe(definitions[target] if target else inner, path, cloud, chapters, definitions)
+        _describe(field)
 
 
 def _example(text: str) -> JsonValue:
@@ -181,29 +140,116 @@ def _example(text: str) -> JsonValue:
     return cast("JsonValue", json.loads(json.dumps(yaml.safe_load(text), default=str)))
 
 
-def _inner(node: _Schema) -> Iterator[_Schema]:
-    """The parts of a schema beside its fields: variants, the items of a list, the definition that it refers to."""
-    if "$ref" in node:
-        yield {"$ref": node["$ref"]}
-    yield from cast("list[_Schema]", node.get("anyOf", []))
-    for key in ("items", "additionalProperties"):
-        if isinstance(node.get(key), dict):
-            yield cast("_Schema", node[key])
+def with_tables(page: str) -> str:
+    """A page with the table between each pair of markers written again."""
+    places = [found[2] for found in _TABLE.finditer(page)]
+    return _TABLE.sub(lambda found: f"{found[1]}{_table(found[2], places)}\n{found[3]}", page)
 
 
-def _meaning(place: tuple[str, ...], cloud: str, chapters: Mapping[tuple[str, str], Meanings]) -> str | None:
-    """The text of the reference about a field; None if the reference explains it together with another field."""
-    own = f"`{cloud}` only"
-    dotted = ".".join(place)
-    for (chapter, heading), meanings in chapters.items():
-        if chapter != own:
+def _table(place: str, places: Sequence[str]) -> str:
+    """The table of the fields at a place, such as `namespaces.shapes`; those of other `places` have their own tables."""
+    rows: dict[str, dict[str, tuple[str, str, str]]] = {}
+    having: set[str] = set()
+    for cloud, documents in DOCUMENTS.items():
+        for document in documents:
+            for section in _sections_at(document, "" if place == "document" else place):
+                having.add(cloud)
+                for name, cells in _rows(section, "" if place == "document" else place, places):
+                    rows.setdefault(name, {}).setdefault(cloud, cells)
+    everywhere = all(found.keys() == having for found in rows.values())
+    columns = ["field", *([] if everywhere else ["cloud"]), "value", "default", "meaning"]
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    for name, found in rows.items():
+        clouds = "all" if found.keys() == having else ", ".join(_NAMES[cloud] for cloud in found)
+        texts = (_by_cloud({cloud: cells[column] for cloud, cells in found.items()}) for column in range(3))
+        lines.append(f"| {' | '.join([f'`{name}`', *([] if everywhere else [clouds]), *texts])} |")
+    return "\n".join(lines)
+
+
+def _by_cloud(texts: Mapping[str, str]) -> str:
+    """A cell that says for each cloud what it has, if they differ."""
+    clouds: dict[str, list[str]] = {}
+    for cloud, text in texts.items():
+        clouds.setdefault(text, []).append(_NAMES[cloud])
+    if len(clouds) == 1:
+        return next(iter(clouds))
+    return ". ".join(f"{', '.join(names)}: {text or 'none'}" for text, names in clouds.items())
+
+
+def _sections_at(section: type[Section], place: str) -> Iterator[type[Section]]:
+    """The sections at a place below a section; several where the document decides between them."""
+    if not place:
+        yield section
+        return
+    name, _, below = place.partition(".")
+    info = next((info for info in section.model_fields.values() if info.alias == name), None)
+    for inner in sections_in(info.annotation) if info is not None else ():
+        yield from _sections_at(inner, below)
+
+
+def _rows(
+    section: type[Section], place: str, places: Sequence[str], prefix: str = ""
+) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """The rows of a section's fields: name; value, default and meaning. A mapping of plain values is one row."""
+    defaults = _defaults(section)
+    for info in section.model_fields.values():
+        name = f"{prefix}{info.alias}"
+        path = f"{place}.{name}" if place else name
+        inner = list(sections_in(info.annotation))
+        if path in places:
             continue
-        # A field of the document is not the field of the same name in a section with a heading.
-        if dotted in meanings and ("." in dotted or not heading):
-            return meanings[dotted]
-        below = ".".join(place[1:])
-        if f"`{place[0]}`" in heading and below in meanings:
-            return meanings[below]
-    heading = _SHARED.get(place[:-1])
-    shared = (meanings for key, meanings in chapters.items() if heading in (key[1] or key[0], key[1]))
-    return next((meanings[place[-1]] for meanings in shared if place[-1] in meanings), None)
+        if any(_is_deep(each) for each in inner):
+            yield from _rows(inner[0], place, places, f"{name}.")
+        else:
+            yield (
+                name,
+                (_value(info, inner), _default(info, defaults), f"{info.description}{_fields_in(inner)}"),
+            )
+
+
+def _is_deep(section: type[Section]) -> bool:
+    """Whether a section has a mapping of several fields."""
+    return any(
+        len(inner.model_fields) > 1
+        for info in section.model_fields.values()
+        for inner in sections_in(info.annotation)
+    )
+
+
+def _value(info: FieldInfo, inner: Sequence[type[Section]]) -> str:
+    if not inner:
+        return allowed(info.annotation, info.metadata).replace("|", "\\|")
+    return "a list of mappings" if "tuple" in str(info.annotation) else "a mapping"
+
+
+def _fields_in(inner: Sequence[type[Section]]) -> str:
+    """The fields of the mappings that have no table of their own."""
+    texts: dict[str, None] = {}
+    for section in inner:
+        defaults = _defaults(section)
+        for info in section.model_fields.values():
+            below = list(sections_in(info.annotation))
+            value = _value(info, below)
+            default = _default(info, defaults)
+            said = f"{value}{f', {default} by default' if default.startswith('`') else ''}"
+            texts.setdefault(f"`{info.alias}` ({said}): {info.description}{_fields_in(below)}")
+    return f". {'; '.join(texts)}" if texts else ""
+
+
+def _defaults(section: type[Section]) -> Json:
+    """The defaults of a section's fields, as a document has them."""
+    plain = {
+        name
+        for name, info in section.model_fields.items()
+        if not info.is_required() and not info.default_factory
+    }
+    return cast("Json", section.model_construct().model_dump(mode="json", by_alias=True, include=plain))
+
+
+def _default(info: FieldInfo, defaults: Json) -> str:
+    if info.is_required():
+        return "required"
+    found = defaults.get(info.alias or "")
+    if found == versions.KUBERNETES:
+        return "[this release's](../components/pulumi_holdfast/config/versions.py)"
+    return "" if found in (None, [], "", {}) else f"`{in_yaml(found)}`"

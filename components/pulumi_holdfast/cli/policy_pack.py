@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.rehearsal.paths import REPOSITORY
-
-if TYPE_CHECKING:
-    import argparse
 
 _PACK: Final = REPOSITORY / "policies"
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
@@ -22,17 +19,6 @@ _PACKAGE: Final = Path(__file__).resolve().parents[1]
 PARTS: Final = ("ladder", "program")
 _OWN_ENVIRONMENT: Final = "virtualenv: ../.venv"
 _SKIPPED: Final = ("__pycache__", "requirements.in")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="an earlier pack in it is replaced")
-
-
-def run(parsed: argparse.Namespace) -> int:
-    """Write the pack."""
-    build(parsed.folder)
-    return 0
 
 
 def build(folder: Path) -> None:

@@ -4,19 +4,17 @@ import base64
 import binascii
 import ssl
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, ClassVar, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from pulumi_holdfast.config.base import Section
 from pulumi_holdfast.config.errors import format_value
-from pulumi_holdfast.config.fields import NAME_ALLOWED, DnsLabel, error_with_fix, matching
-from pulumi_holdfast.config.loader import PLATFORM, Parts
+from pulumi_holdfast.config.fields import Allowed, DnsLabel, Section, Text, error_with_fix
+from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.namespace import NamespaceSection
-from pulumi_holdfast.ladder.errors import Problem
 
 CLUSTERS: Final = f"{PLATFORM}.clusters"
+ACCEPTS_FROM: Final = f"{PLATFORM}.acceptsFrom"
 
 _PART: Final = r"[A-Za-z0-9_.-]+"
 _LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -35,10 +33,16 @@ def _authority(text: str) -> str:
 
 StackName: TypeAlias = Annotated[
     str,
-    matching(
-        f"{_PART}/{_PART}/{_PART}", "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it."
+    Text(
+        "the full name of a stack, ORGANIZATION/PROJECT/STACK",
+        "my-organization/holdfast/aws-us-east-2",
+        f"{_PART}/{_PART}/{_PART}",
+        "Write ORGANIZATION/PROJECT/STACK, as `pulumi stack ls --all` shows it.",
     ),
 ]
+_ADDRESS: Final = "an address that starts with https://"
+_SERVER_FIX: Final = "Write the server of the cluster's kubeconfig."
+_ISSUER: Final = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
 
 
 class OtherClusterSection(Section):
@@ -47,24 +51,23 @@ class OtherClusterSection(Section):
     fixes: ClassVar[Mapping[str, str]] = {
         "token": "Leave it out: the cluster trusts the issuer of this cluster's tokens, and no credential is stored.",
         "kubeconfig": "Write server and certificateAuthority, as the kubeconfig has them.",
-        "region": "Leave it out: the stack, or the server, says where the cluster is.",
     }
 
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["us-east-2"])
+    name: DnsLabel = Field(description="a name, which tiers refer to", examples=["us-east-2"])
     stack: StackName | None = Field(
         default=None,
-        description="the full name of the cluster's stack, ORGANIZATION/PROJECT/STACK",
-        examples=["my-organization/holdfast/aws-us-east-2"],
+        description="the full name of the cluster's stack, such as `my-organization/holdfast/aws-us-east-2`; each stack once",
     )
-    server: Annotated[str, matching(_HTTPS, "Write the server of the cluster's kubeconfig.")] | None = Field(
-        default=None,
-        description="the address of the cluster's API server, which starts with https://",
-        examples=["https://203.0.113.10:6443"],
+    server: Annotated[str, Text(_ADDRESS, "https://203.0.113.10:6443", _HTTPS, _SERVER_FIX)] | None = Field(
+        default=None, description="instead of `stack`, the address of the API server, as in a kubeconfig"
     )
-    certificate_authority: Annotated[str, AfterValidator(_authority)] | None = Field(
+    certificate_authority: (
+        Annotated[str, AfterValidator(_authority), Allowed("certificates in base64", "LS0tLS1CRUdJTi…")]
+        | None
+    ) = Field(
         default=None,
-        description="the certificates that sign the API server's certificate, in base64",
-        examples=["LS0tLS1CRUdJTi…"],
+        description="beside `server`: the certificates that sign its certificate, in base64, as in a kubeconfig; by default the "
+        "authorities of the controller's image",
     )
 
 
@@ -72,90 +75,27 @@ class AcceptedClusterSection(Section):
     """A cluster whose jobs may run in this one."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "stack": "Write issuer: `pulumi stack output issuer` of that stack prints it.",
-        "namespace": "Write namespaces, a list.",
+        "stack": "Write issuer: `pulumi stack output issuer` of that stack prints it."
     }
 
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["us-east-1"])
-    issuer: Annotated[str, matching(f"{_HTTPS}/?", "Write the output issuer of the cluster's stack.")] = (
-        Field(
-            description="the issuer of the cluster's tokens, an address that starts with https://",
-            examples=["https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF"],
-        )
+    name: DnsLabel = Field(
+        description="a name for the other cluster, which names the user that its controller is here",
+        examples=["us-east-1"],
     )
+    issuer: Annotated[
+        str, Text(_ADDRESS, _ISSUER, f"{_HTTPS}/?", "Write the output issuer of the cluster's stack.")
+    ] = Field(description="the issuer of its tokens: the output `issuer` of its stack")
     namespaces: tuple[str, ...] = Field(
-        min_length=1, description="a list of training namespaces of this stack", examples=["[vision]"]
+        min_length=1,
+        description="the training namespaces of this stack in which its jobs may run; each accepts one cluster",
+        examples=["[vision]"],
     )
     checkpoints: StackName | None = Field(
         default=None,
-        description="the full name of the cluster's stack: jobs in these namespaces keep their checkpoints in its bucket",
-        examples=["my-organization/holdfast/aws-us-east-1"],
+        description="the full name of the cluster's stack, on the same cloud: all jobs in `namespaces` keep their checkpoints in the "
+        "bucket of that stack; on AWS in the same account, on Azure in the same tenant, through a private endpoint ([what it "
+        "needs](another-cluster.md#checkpoints-and-what-they-cost))",
     )
-
-
-AcceptsFromField: TypeAlias = Annotated[
-    tuple[AcceptedClusterSection, ...],
-    Field(
-        description="a list of clusters, each with its issuer and its namespaces",
-        examples=[
-            "[{name: us-east-1, issuer: https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF, namespaces: [vision]}]"
-        ],
-    ),
-]
-
-ClustersField: TypeAlias = Annotated[
-    tuple[OtherClusterSection, ...],
-    Field(
-        description="a list of other clusters, each with its stack, or with its server",
-        examples=["[{name: us-east-2, stack: my-organization/holdfast/aws-us-east-2}]"],
-    ),
-]
-
-
-def other_cluster_problems(clusters: Parts[OtherClusterSection], at: str) -> Iterator[Problem]:
-    """The clusters that have both a stack and a server, or neither, or the stack of another one."""
-    stacks: dict[str, int] = {}
-    for index, cluster in clusters.items.items():
-        if cluster.stack is not None and stacks.setdefault(cluster.stack, index) != index:
-            yield Problem(
-                field=f"{at}[{index}].stack",
-                value=f"{format_value(cluster.stack)} a second time",
-                allowed="each stack once",
-                fix=f"Write the name of cluster [{stacks[cluster.stack]}] on the tiers, and remove this cluster.",
-            )
-        if cluster.stack is None and cluster.server is None:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value="neither stack nor server",
-                allowed="one of the two",
-                fix="Write stack for a stack of Holdfast; or server, with certificateAuthority.",
-            )
-        elif cluster.stack is not None and (cluster.server or cluster.certificate_authority):
-            yield Problem(
-                field=f"{at}[{index}].{'server' if cluster.server else 'certificateAuthority'}",
-                value="a value beside stack",
-                allowed="nothing: the outputs of the stack have the address and the certificates",
-                fix="Leave it out.",
-            )
-
-
-def unlisted_cluster_problems(
-    namespace: NamespaceSection, clusters: Parts[OtherClusterSection], at: str
-) -> Iterator[Problem]:
-    """The tiers of a ladder, at a path, in clusters that are not in the list."""
-    listed = tuple(clusters.names.values())
-    for index, tier in enumerate(namespace.ladder):
-        if tier.cluster is None or tier.cluster in listed or clusters.may_hold(tier.cluster):
-            continue
-        close = get_close_matches(tier.cluster, listed, n=1)
-        yield Problem(
-            field=f"{at}[{index}].cluster",
-            value=format_value(tier.cluster),
-            allowed=f"the clusters in {CLUSTERS}: {', '.join(listed) or 'it has none'}",
-            fix=f'Write "{close[0]}".'
-            if close
-            else f"Add `{{name: {tier.cluster}, stack: ORGANIZATION/PROJECT/STACK}}` to {CLUSTERS}, or remove cluster.",
-        )
 
 
 def unused_cluster_warnings(

@@ -1,18 +1,104 @@
-"""Types of single values on every cloud: names, durations, addresses, image registries, times and dates."""
+"""The base class of every section, and the types of single values on every cloud: names, durations, addresses, dates.
+
+A type says what it allows in one place (`Allowed`): problems, the tables of the documentation and editors quote it.
+"""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
-from typing import Annotated, Final, cast
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final, cast, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    PlainValidator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.ladder.ladder import NEVER
-from pulumi_holdfast.ladder.quantities import DurationError, format_duration, parse_duration
+from pulumi_holdfast.ladder.quantities import DURATION_ALLOWED, DurationError, format_duration, parse_duration
+
+
+class Section(BaseModel):
+    """A mapping of the configuration with a fixed set of fields.
+
+    A field's description is its text in the documentation and in editors. What is allowed follows from its type; its first
+    example shows how to write it where the type and the default do not.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
+
+    #: Fields that users try here, each with the sentence that says what to write instead.
+    fixes: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    #: What to do with any other unknown field.
+    otherwise: ClassVar[str] = "Remove it."
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The names of the fields in the document; the keys of a provider are beside it."""
+        names = (info.alias or name for name, info in cls.model_fields.items())
+        return tuple(name for name in names if ":" not in name)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Chooses one of a union's sections by the unparsed value: `named` if it has one of these fields, otherwise `other`."""
+
+    fields: Sequence[str]
+    named: type[Section]
+    other: type[Section]
+
+    def _tag(self, value: object) -> str:
+        # A default is an instance of the section, not a mapping.
+        if isinstance(value, Section):
+            return type(value).__name__
+        has = isinstance(value, Mapping) and any(field in value for field in self.fields)
+        return (self.named if has else self.other).__name__
+
+    def __get_pydantic_core_schema__(self, union: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The union with each section tagged by its name."""
+        sections = {part.__name__: handler.generate_schema(part) for part in get_args(union)}
+        return core_schema.tagged_union_schema(sections, self._tag)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a type allows, and an example in YAML."""
+
+    text: str
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Text(Allowed):
+    """A text that is wholly of a pattern; `fix` says where to get one."""
+
+    pattern: str = ""
+    fix: str = ""
+    flags: int = 0
+
+    def __get_pydantic_core_schema__(self, source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The text's schema with the check of the pattern."""
+        compiled = re.compile(self.pattern, re.ASCII | self.flags)
+
+        def check(text: str) -> str:
+            if not compiled.fullmatch(text):
+                raise error_with_fix(self.fix)
+            return text
+
+        return core_schema.no_info_after_validator_function(check, handler(source))
+
 
 #: The error type of errors with their own fix.
 WITH_FIX: Final = "with_fix"
@@ -23,30 +109,16 @@ def error_with_fix(fix: str) -> PydanticCustomError:
     return PydanticCustomError(WITH_FIX, "{fix}", {"fix": fix})
 
 
-def matching(pattern: str, fix: str, flags: int = 0) -> AfterValidator:
-    """A validator of a text that is wholly of a pattern."""
-    compiled = re.compile(pattern, re.ASCII | flags)
-
-    def check(text: str) -> str:
-        if not compiled.fullmatch(text):
-            raise error_with_fix(fix)
-        return text
-
-    return AfterValidator(check)
-
-
-def not_a_list(fix: str) -> Callable[[object], object]:
-    """A validator of a field with one value: it rejects a list; `fix` says what to do with a list of several."""
+def one_of_them(why: str) -> BeforeValidator:
+    """A validator of a field with one value: it rejects a list of several; `why` says what to do with them."""
 
     def check(value: object) -> object:
-        if not isinstance(value, list | tuple):
-            return value
-        listed = cast("Sequence[object]", value)
-        if len(listed) == 1 and isinstance(listed[0], str):
-            raise error_with_fix(f'Write "{listed[0]}", without the brackets.')
-        raise error_with_fix(fix)
+        listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+        if len(listed) > 1:
+            raise error_with_fix(f"Write one of them: {why}")
+        return cast("object", value)
 
-    return check
+    return BeforeValidator(check)
 
 
 def _dns_label(text: str) -> str:
@@ -72,42 +144,23 @@ def _duration_or_never(value: object) -> timedelta:
 def _chart_source(text: str) -> str:
     if re.match(r"http://", text, re.IGNORECASE):
         raise error_with_fix(f'Write "https://{text[7:]}": charts run with permissions in the cluster.')
-    if "://" in text and not text.startswith(("oci://", "https://")):
+    if not text or ("://" in text and not text.startswith(("oci://", "https://"))):
         raise error_with_fix("Write a directory, or an address that starts with oci:// or https://.")
     return text
 
 
-KubernetesVersion = Annotated[
-    str,
-    Field(
-        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
-        examples=[f'"{versions.KUBERNETES}"'],
-    ),
-]
-DnsLabel = Annotated[str, AfterValidator(_dns_label)]
-Duration = Annotated[
-    timedelta,
-    PlainValidator(_duration, json_schema_input_type=str),
-    PlainSerializer(format_duration, return_type=str),
-]
-DurationOrNever = Annotated[
-    timedelta,
-    PlainValidator(_duration_or_never, json_schema_input_type=str),
-    PlainSerializer(lambda time: "never" if time == NEVER else format_duration(time), return_type=str),
-]
-ChartSource = Annotated[str, Field(min_length=1), AfterValidator(_chart_source)]
-FilePath = Annotated[str, Field(min_length=1)]
-
-NAME_ALLOWED: Final = (
-    f"1 to {naming.DNS_LABEL_LIMIT} lower-case letters, digits and hyphens; no hyphen at the start or the end"
-)
-
-
-CIDR_ALLOWED: Final = "a block of IPv4 addresses, such as 203.0.113.0/24"
-
 _IMAGES: Final = re.compile(
     r"(?=[^/]*[.:])[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*", re.ASCII
 )
+
+
+def _image_source(text: str) -> str:
+    bare = re.sub(r"^[a-z]+://", "", text).rstrip("/")
+    if bare != text and _IMAGES.fullmatch(bare):
+        raise error_with_fix(f'Write "{bare}".')
+    if not _IMAGES.fullmatch(text):
+        raise error_with_fix("Write the registry's host and, if needed, the path of its images.")
+    return text
 
 
 def _cidr(text: str) -> str:
@@ -123,21 +176,17 @@ def _cidr(text: str) -> str:
     return text
 
 
-def _image_source(text: str) -> str:
-    bare = re.sub(r"^[a-z]+://", "", text).rstrip("/")
-    if bare != text and _IMAGES.fullmatch(bare):
-        raise error_with_fix(f'Write "{bare}".')
-    if not _IMAGES.fullmatch(text):
-        raise error_with_fix("Write the registry's host and, if needed, the path of its images.")
-    return text
+#: Kubernetes 1.9 and earlier ran long ago: a shorter number lost its 0, since YAML reads 1.40 as 1.4.
+_MINORS_OF_ONE_DIGIT: Final = 9
 
 
-Cidr = Annotated[str, AfterValidator(_cidr)]
-ImageSource = Annotated[str, Field(min_length=1), AfterValidator(_image_source)]
+def _version(value: object) -> object:
+    if isinstance(value, float):
+        minor = str(value).partition(".")[2]
+        lost = minor.isdecimal() and 0 < int(minor) <= _MINORS_OF_ONE_DIGIT
+        raise error_with_fix(f'Put it in quotes: "{value}{"0" if lost else ""}".')
+    return value
 
-
-TIME_ALLOWED: Final = "a time of day in UTC, in quotes, from 00:00 to 23:59"
-DATE_ALLOWED: Final = "a date as YYYY-MM-DD, in quotes"
 
 _MINUTES_IN_DAY: Final = 24 * 60
 
@@ -187,10 +236,51 @@ def _day(value: object) -> str:
     )
 
 
-TimeOfDay = Annotated[str, BeforeValidator(_time)]
-#: The start and the length of a window for maintenance.
-WindowStart = Annotated[TimeOfDay, Field(description=TIME_ALLOWED, examples=['"02:00"'])]
-WindowHours = Annotated[
-    int, Field(ge=4, le=24, description="a whole number of hours, 4 to 24", examples=["8"])
+DnsLabel = Annotated[
+    str,
+    AfterValidator(_dns_label),
+    Allowed(
+        f"1 to {naming.DNS_LABEL_LIMIT} lower-case letters, digits and hyphens; no hyphen at the start or the end"
+    ),
 ]
-Day = Annotated[str, PlainValidator(_day, json_schema_input_type=str)]
+Duration = Annotated[
+    timedelta,
+    PlainValidator(_duration, json_schema_input_type=str),
+    PlainSerializer(format_duration, return_type=str),
+    Allowed(DURATION_ALLOWED, "20m"),
+]
+DurationOrNever = Annotated[
+    timedelta,
+    PlainValidator(_duration_or_never, json_schema_input_type=str),
+    PlainSerializer(lambda time: "never" if time == NEVER else format_duration(time), return_type=str),
+    Allowed(f"{DURATION_ALLOWED}; or never", "1h"),
+]
+KubernetesVersion = Annotated[
+    str, BeforeValidator(_version), Allowed("a version of Kubernetes, in quotes", f'"{versions.KUBERNETES}"')
+]
+ChartSource = Annotated[
+    str,
+    AfterValidator(_chart_source),
+    Allowed(
+        "a directory, or an address that starts with oci:// or https://", "oci://registry.example.com/charts"
+    ),
+]
+ImageSource = Annotated[
+    str,
+    AfterValidator(_image_source),
+    Allowed("a registry's host and, after a slash, the path of its images", "registry.example.com/mirror"),
+]
+FilePath = Annotated[str, Field(min_length=1), Allowed("a path, relative to the project's directory")]
+Cidr = Annotated[
+    str, AfterValidator(_cidr), Allowed("a block of IPv4 addresses, such as 203.0.113.0/24", "203.0.113.0/24")
+]
+#: The start and the length of a window for maintenance.
+WindowStart = Annotated[
+    str, BeforeValidator(_time), Allowed("a time of day in UTC, in quotes, from 00:00 to 23:59", '"02:00"')
+]
+WindowHours = Annotated[int, Field(ge=4, le=24)]
+Day = Annotated[
+    str,
+    PlainValidator(_day, json_schema_input_type=str),
+    Allowed("a date as YYYY-MM-DD, in quotes", '"2026-12-20"'),
+]

@@ -1,18 +1,16 @@
-"""Loads documents: parses YAML, validates models, and collects every problem of a document."""
+"""Reads a document in two phases: its shape, by the models, with every problem at once; then the rules, on what was parsed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar, cast
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final, TypeVar, cast
 
 import yaml
 from pydantic import ValidationError
 
-from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.base import Section
-from pulumi_holdfast.config.errors import shape_problems
+from pulumi_holdfast.config.errors import format_value, shape_problems
+from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, JsonValue
 
@@ -22,77 +20,37 @@ PLATFORM: Final = "holdfast:platform"
 P = TypeVar("P", bound=Section)
 
 
-def read_section(model: type[P], document: Json, rules: Callable[[Json], Iterable[Problem]]) -> P:
-    """Parse a document as a `model` and check it with `rules`, which get the unparsed document.
+def parse(model: type[P], document: Json, settings: Mapping[str, JsonValue] | None = None) -> P:
+    """A document as a `model`; `settings` are the values beside it, by the keys of the provider; None is not set.
 
-    Raises ConfigError with every problem: of single values, and across the fields that could be parsed.
+    Raises ConfigError with every problem of the shape.
     """
-    problems: list[Problem] = []
-    read: P | None = None
+    problems = [_misplaced(key, value) for key, value in document.items() if ":" in key]
+    beside = {key: value for key, value in (settings or {}).items() if value is not None}
     try:
         # From JSON, the strict parser accepts a list for a tuple and a text for an enum member, and no other conversion.
-        read = model.model_validate_json(json.dumps(document))
+        inside = {key: value for key, value in document.items() if ":" not in key}
+        read = model.model_validate_json(json.dumps({**inside, **beside}))
     except ValidationError as error:
-        problems.extend(shape_problems(model, error, PLATFORM))
-    problems.extend(rules(document))
-    if read is None or problems:
-        raise ConfigError(problems)
-    return read
+        raise ConfigError([*problems, *shape_problems(model, error, PLATFORM)]) from None
+    return checked(read, problems)
 
 
-S = TypeVar("S", bound=Section)
+def checked(platform: P, problems: Iterable[Problem]) -> P:
+    """A parsed platform that has no problems. Raises ConfigError with every one of them."""
+    found = tuple(problems)
+    if found:
+        raise ConfigError(found)
+    return platform
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parts(Generic[S]):
-    """The valid items of a list by index; `names` has the name of every item, valid or not, that has one."""
-
-    count: int
-    items: Mapping[int, S]
-    names: Mapping[int, str]
-    is_list: bool
-
-    @property
-    def complete(self) -> bool:
-        """Whether every item of the list is valid."""
-        return self.is_list and len(self.items) == self.count
-
-    def may_hold(self, name: str) -> bool:
-        """Whether an item that could not be parsed may have this name."""
-        unread = [self.names.get(index, "") for index in range(self.count) if index not in self.items]
-        # An invalid name may stand for the label that is closest to it.
-        meant = {naming.as_dns_label(found) for found in unread}
-        return not self.is_list or "" in meant or name in {*unread, *meant}
-
-    def without(self, indexes: Collection[int]) -> Parts[S]:
-        """A copy in which these items count as invalid."""
-        return replace(
-            self, items={index: item for index, item in self.items.items() if index not in indexes}
-        )
-
-
-def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
-    """Parse the valid items of a list of `model`."""
-    entries = document if isinstance(document, list | tuple) else ()
-    items = {index: item for index, entry in enumerate(entries) if (item := _read(model, entry)) is not None}
-    names = {
-        index: name
-        for index, entry in enumerate(entries)
-        if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str)
-    }
-    return Parts(count=len(entries), items=items, names=names, is_list=isinstance(document, list | tuple))
-
-
-def read_part(model: type[S], document: Json, key: str) -> S | None:
-    """Parse one section of a document: all defaults if it is missing, None if it is invalid."""
-    return _read(model, document.get(key, {}))
-
-
-def _read(model: type[S], entry: JsonValue) -> S | None:
-    try:
-        return model.model_validate_json(json.dumps(entry))
-    except ValidationError:
-        return None
+def _misplaced(key: str, value: JsonValue) -> Problem:
+    return Problem(
+        field=f"{PLATFORM}.{key}",
+        value=f"a provider's setting (with {format_value(value)})",
+        allowed=f"{key} beside {PLATFORM}",
+        fix=f"Move it out of {PLATFORM}.",
+    )
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.config.validation import NAMESPACES
+from pulumi_holdfast.config.rules import NAMESPACES
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import ZONE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pulumi_holdfast.config.namespace import NamespaceSection
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.ladder.reachability.walk import Walk
 
 _REFUSED: Final = frozenset({Outcome.STUCK, Outcome.FALLS_OFF})
@@ -58,13 +58,6 @@ def reachability_warnings(
             if why is not None:
                 where = messages.TIER.format(number=number, pool=tier.pool)
                 yield f"namespace {namespace.name!r}: {where}: {why}"
-
-
-def walks(
-    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary]
-) -> Iterator[tuple[str, Walk]]:
-    """The way of each shape down its ladder, with the name of its namespace."""
-    return ((namespace.name, found) for namespace in namespaces for found in _walks_of(namespace, pools))
 
 
 def _walks_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Iterator[Walk]:

@@ -1,6 +1,16 @@
 """Every version that the platform installs. docs/extending.md lists what else a new version changes."""
 
-from typing import Final
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pulumi_holdfast.ladder.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pulumi_holdfast.ladder.taints import Taint
 
 # renovate: datasource=github-releases depName=kubernetes/kubernetes
 KUBERNETES: Final = "1.36"
@@ -46,3 +56,40 @@ EFA_DEVICE_PLUGIN: Final = "v0.5.31"
 # renovate: datasource=github-releases depName=awslabs/amazon-eks-ami versioning=loose
 NODE_IMAGE_RELEASE: Final = "20260903"
 NODE_IMAGE_KUBELET: Final = "1.36.3"
+
+#: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
+OLDEST_VERSION = (1, 36)
+
+ALLOWED_VERSIONS = (
+    "1.36 or later, which serves MutatingAdmissionPolicy v1 for the tolerations of training pods"
+)
+
+
+def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Problem | None:
+    """Return why a cluster cannot run the admission policies, or None if it can.
+
+    `field` is the full path of the configuration field that holds the version (`1.36` or `1.36.3`). `taints`
+    are the taints that pods must tolerate explicitly on an older cluster.
+    """
+    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:[.+-].*)?", version, re.ASCII)
+    if match is None:
+        return Problem(
+            field=field, value=f'"{version}"', allowed=ALLOWED_VERSIONS, fix='Set a version such as "1.36".'
+        )
+    if (int(match[1]), int(match[2])) >= OLDEST_VERSION:
+        return None
+    return Problem(
+        field=field,
+        value=f'"{version}"',
+        allowed=ALLOWED_VERSIONS,
+        fix='Set it to "1.36". To stay on the older version, remove the training namespaces and add the tolerations '
+        f"to each job's pod template: {explicit_tolerations(taints)}.",
+    )
+
+
+def explicit_tolerations(taints: Iterable[Taint]) -> str:
+    """Return tolerations in the form in which a user writes them into a pod template."""
+    return ", ".join(
+        f'{{key: {taint.key}, operator: Equal, value: "{taint.value}", effect: {taint.effect}}}'
+        for taint in taints
+    )

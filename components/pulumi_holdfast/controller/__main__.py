@@ -4,8 +4,8 @@ import asyncio
 import os
 import sys
 
-from pulumi_holdfast.controller.reconciler.process import log_to_stderr, run
-from pulumi_holdfast.controller.reconciler.settings import parse_settings
+from pulumi_holdfast.controller.loop.controller import log_to_stderr, run
+from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.ladder.errors import ConfigError
 
 

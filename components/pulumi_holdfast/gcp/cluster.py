@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, cast
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.gcp.config.cluster import GcpExistingCluster
+from pulumi_holdfast.gcp.config.sections import GcpExistingCluster
 from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
 from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
 from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
@@ -14,8 +14,7 @@ from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.gcp.stack_network import network_of
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.gcp.config.cluster import GcpAccess, GcpMaintenance
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
     from pulumi_holdfast.gcp.preflight import Project
 

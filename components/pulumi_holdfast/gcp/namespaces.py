@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight import Project
     from pulumi_holdfast.gcp.stores import Store
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
 def make_namespaces(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.gcp.config.cluster import GcpCluster
+from pulumi_holdfast.gcp.config.sections import GcpCluster
 from pulumi_holdfast.gcp.node_pools import (
     GkeComputeClass,
     GkeComputeClassArgs,
@@ -18,15 +18,14 @@ from pulumi_holdfast.gcp.node_pools import (
 )
 from pulumi_holdfast.ladder.labels import COMPUTE_CLASS
 from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
-from pulumi_holdfast.ladder.pools import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.taints import GPU, gke_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi_holdfast.gcp.config.pool import GcpPool
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform, GcpPool
     from pulumi_holdfast.gcp.control_plane.component import GkeCluster
     from pulumi_holdfast.gcp.control_plane.existing import ExistingGkeCluster
     from pulumi_holdfast.gcp.preflight import Project

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.gcp.config.network import GcpClusterNetwork, GcpExistingNetwork
+from pulumi_holdfast.gcp.config.sections import GcpClusterNetwork, GcpExistingNetwork
 from pulumi_holdfast.gcp.network import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.network import VpcNativeNetwork
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from pulumi_holdfast.gcp.checkpoints import CheckpointBucket
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
 
 
 @dataclass(frozen=True, kw_only=True)

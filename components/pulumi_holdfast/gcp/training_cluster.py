@@ -13,7 +13,7 @@ from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from pulumi_holdfast.gcp.cluster import cluster_of, kubernetes_version
-from pulumi_holdfast.gcp.config.stack import Recovery
+from pulumi_holdfast.gcp.config.sections import Recovery
 from pulumi_holdfast.gcp.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.gcp.namespaces import make_namespaces
 from pulumi_holdfast.gcp.pools import make_classes, make_pools, pool_summaries
@@ -30,7 +30,7 @@ from pulumi_holdfast.kubernetes.outputs import export_outputs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight import Project
 
 

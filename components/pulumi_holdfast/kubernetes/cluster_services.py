@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.config.ladder import ControllerSection, MonitoringSection
     from pulumi_holdfast.config.namespace import NamespaceSection
+    from pulumi_holdfast.config.sections import ControllerSection, MonitoringSection
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class ClusterServices:
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
         validation = JobValidation(
             "job-validation",
-            JobValidationArgs(rules=tuple(plan.pod_rules), capacity=capacity, claims=tuple(plan.claims)),
+            JobValidationArgs(capacity=capacity, claims=tuple(plan.claims)),
             opts=self.after(definition, jobs),
         )
         images = controller_images(

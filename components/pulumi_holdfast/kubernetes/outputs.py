@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.config.namespace import NamespaceSection
     from pulumi_holdfast.ladder.json import Json, JsonValue
-    from pulumi_holdfast.ladder.pools import Pool, PoolSummary
+    from pulumi_holdfast.ladder.pools import Pool
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The names of the outputs of every stack. A release may add one; it renames and removes none without a new major version.
 OUTPUTS: Final = (

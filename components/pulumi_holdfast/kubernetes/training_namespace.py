@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pulumi_holdfast.kubernetes.fallback_controller.access import Users
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.ladder import Ladder
-    from pulumi_holdfast.ladder.pools import PoolSummary
     from pulumi_holdfast.ladder.quotas import Quota
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.ladder.reachability.shape import Shape
 
 #: The service account of training pods; each cloud grants it access to the namespace's checkpoints only.

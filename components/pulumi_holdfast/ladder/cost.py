@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.labels import CapacityType
     from pulumi_holdfast.ladder.ladder import Ladder
     from pulumi_holdfast.ladder.machines import Machine
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.ladder.reachability.shape import Shape
 
 

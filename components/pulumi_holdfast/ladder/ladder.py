@@ -57,7 +57,6 @@ GIVES_UP_TOO_SOON: Final = "giveUpAfter is 15m or more: a node of the last tier 
 SET_GIVE_UP_AFTER: Final = "set giveUpAfter to 15m or more, such as 24h, or remove it"
 ELSEWHERE_NEEDS_TIMEOUT: Final = "a tier in another cluster needs a procurementTimeout: while that cluster does not answer, nothing else moves a job on"
 ELSEWHERE_BETWEEN: Final = "another cluster on tiers between the first and the last"
-MOVE_BETWEEN: Final = "Remove cluster, or move the tier between two tiers of the ladder's own cluster."
 
 
 def parse_max_cost(text: str) -> float | None:
@@ -147,11 +146,12 @@ def tier_problems(
             allowed="one tier or more, the last one on-demand",
             fix=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
         )
-    yield from _repeated_pools(tiers, at)
+    yield from order_problems(tiers, count, at)
     yield from _above_max_price(tiers, at)
     for index, tier in tiers.items():
         if tier.cluster:
-            yield from _elsewhere(tier, f"{at}[{index}]", is_outermost=index in {0, count - 1})
+            if index not in {0, count - 1}:
+                yield from _elsewhere(tier, f"{at}[{index}]")
             continue
         pool = pools.get(tier.pool)
         if pool is None:
@@ -164,7 +164,8 @@ def tier_problems(
     yield from _mixed_machines(tiers, pools, at)
 
 
-def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
+def order_problems(tiers: Mapping[int, Tier], count: int, at: str) -> Iterator[Problem]:
+    """Validate what needs no pools: each is there once, and the first and the last tier are in the ladder's own cluster."""
     first: dict[tuple[str, str], int] = {}
     for index, tier in tiers.items():
         if first.setdefault((tier.cluster, tier.pool), index) != index:
@@ -174,18 +175,18 @@ def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
                 allowed="each pool once in a ladder",
                 fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.cluster, tier.pool]}].",
             )
+        elif tier.cluster and index in {0, count - 1}:
+            yield Problem(
+                field=f"{at}[{index}].cluster",
+                value=f'"{tier.cluster}" on the {"last" if index else "first"} tier',
+                allowed=ELSEWHERE_BETWEEN,
+                fix="Remove cluster, or move the tier between two tiers of the ladder's own cluster.",
+            )
 
 
-def _elsewhere(tier: Tier, field: str, *, is_outermost: bool) -> Iterator[Problem]:
+def _elsewhere(tier: Tier, field: str) -> Iterator[Problem]:
     """Validate a tier in another cluster, whose pools are not known here."""
-    if is_outermost:
-        yield Problem(
-            field=f"{field}.cluster",
-            value=f'"{tier.cluster}" on the first or the last tier',
-            allowed=ELSEWHERE_BETWEEN,
-            fix=MOVE_BETWEEN,
-        )
-    elif tier.procurement_timeout is None:
+    if tier.procurement_timeout is None:
         yield Problem(
             field=field,
             value=f'the tier "{tier.pool}" of cluster "{tier.cluster}" without procurementTimeout',

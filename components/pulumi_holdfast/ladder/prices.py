@@ -3,7 +3,7 @@
 Calls no cloud.
 
 The only source of prices of the cost estimate; a running controller reads those of the moment from Karpenter
-(`components/pulumi_holdfast/controller/reconciler/offered_prices.py`). `prices.json` beside this module has each published charge with its source and
+(`components/pulumi_holdfast/controller/loop/pools.py`). `prices.json` beside this module has each published charge with its source and
 date.
 """
 

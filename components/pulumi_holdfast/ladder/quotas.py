@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pulumi_holdfast.ladder.errors import Problem
-from pulumi_holdfast.ladder.pools import PoolSummary
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import MAX_PODS_PER_NODE, Shape
 
 #: Pods on the default pool, beside those of the ladder's pools: Ray heads, submitters and helpers.

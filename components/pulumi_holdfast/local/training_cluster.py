@@ -24,8 +24,9 @@ from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, KarpenterPool, Karpe
 from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
 from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
-from pulumi_holdfast.ladder.pools import PoolSummary, summarize_pool, weights
+from pulumi_holdfast.ladder.pools import weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.local.checkpoints import (
     CLAIM,
     CheckpointBucket,
@@ -39,7 +40,7 @@ from pulumi_holdfast.local.karpenter import KwokKarpenter, KwokKarpenterArgs, Kw
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.local.config.stack import LocalPlatform
+    from pulumi_holdfast.local.config.sections import LocalPlatform
 
 
 def compose(platform: LocalPlatform, stack: str) -> None:

@@ -1,1 +1,1 @@
-"""What the policy pack reads of a program: pools, nodes, namespaces, jobs."""
+"""What the rules read of a program: one model for each thing, whichever cloud and operator declares it."""

@@ -27,6 +27,9 @@ _MAKES_OBJECTS: Final = re.compile(
 )
 _KUBERNETES: Final = "pulumi:providers:kubernetes"
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+NAMESPACE_TYPE: Final = "kubernetes:core/v1:Namespace"
+#: A patch that labels an existing namespace makes it a training namespace, too.
+NAMESPACE_TYPES: Final = frozenset({NAMESPACE_TYPE, f"{NAMESPACE_TYPE}Patch"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +38,7 @@ class StackResource:
 
     `is_protected`: the engine refuses to delete it. `parent` is the URN of its parent, `provider` that of its provider; both
     are empty for none. `refers_to` maps a property to the URNs of the resources that its value is made from: known on
-    preview, when the value is not. `patched_by` names the patches that change, or may change, what it sets. `inputs` are the
+    preview, when the value is not. `inputs` are the
     properties that the program sets, None if they are not told apart from those that its provider adds.
     """
 
@@ -46,7 +49,6 @@ class StackResource:
     parent: str = ""
     provider: str = ""
     refers_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    patched_by: tuple[str, ...] = ()
     inputs: Mapping[str, Value] | None = None
 
     @property
@@ -99,6 +101,24 @@ def once(
         return work(resources, *given, **named)
 
     return cached
+
+
+def is_fallback_policy(type_token: str) -> bool:
+    """Whether the type is a FallbackPolicy of any API version."""
+    return type_token.startswith("kubernetes:holdfast.dev/") and type_token.endswith(":FallbackPolicy")
+
+
+@once
+def pools_on_ladders(resources: Sequence[StackResource]) -> frozenset[str]:
+    """Return the names of the pools that the stack's FallbackPolicies name for their own cluster."""
+    tiers = (
+        tier
+        for each in resources
+        if is_fallback_policy(each.type)
+        for tier in known_items(each.props, "spec", "tiers")
+        if not at(tier, "cluster")
+    )
+    return frozenset(name for tier in tiers if isinstance(name := at(tier, "pool"), str))
 
 
 @once

@@ -1,9 +1,9 @@
 """The stacks that a change affects, so that a pull request previews only those.
 
-`git diff --name-only BASE...HEAD | python3 components/pulumi_holdfast/rehearsal/affected_stacks.py` prints three lines for a workflow's outputs:
-`stacks=[…]`, name and cloud of each stack that lives in a cloud, `cloud=[…]`, their names, and `all=[…]`, these and the local
-ones. With `--all` it prints all stacks, with `--environment dev` those whose names end in `-dev`. A stack's cloud is the one
-that its file declares. Standard library only: it runs before anything is installed.
+`git diff --name-only BASE...HEAD | python3 components/pulumi_holdfast/rehearsal/affected_stacks.py` prints two lines for a workflow's outputs:
+`stacks=[…]`, name and cloud of each stack that lives in a cloud, and `cloud=[…]`, their names. With `--all` it prints all stacks,
+with `--environment dev` those whose names end in `-dev`. A stack's cloud is the one that its file declares. Standard library only:
+it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -49,10 +49,6 @@ PROGRAM = (
     "Pulumi.yaml",
     "pyproject.toml",
     "requirements.lock",
-    # Of a project that `holdfast init` wrote: a new wheel is a new version of everything above.
-    "__main__.py",
-    "requirements.txt",
-    "wheels/",
 )
 
 
@@ -111,7 +107,6 @@ def main() -> None:
     in_cloud = [stack for stack in found if stacks[stack] != "local"]
     print(f"stacks={json.dumps([{'stack': stack, 'cloud': stacks[stack]} for stack in in_cloud])}")
     print(f"cloud={json.dumps(in_cloud)}")
-    print(f"all={json.dumps(found)}")
 
 
 if __name__ == "__main__":

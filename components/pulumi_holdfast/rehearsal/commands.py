@@ -40,27 +40,27 @@ _OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def preview_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast preview STACK`."""
+    """`holdfast rehearse preview STACK`."""
     return _on_a_stack(parsed, preview)
 
 
 def up_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast up STACK`."""
+    """`holdfast rehearse up STACK`."""
     return _on_a_stack(parsed, up)
 
 
 def refresh_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast refresh STACK`."""
+    """`holdfast rehearse refresh STACK`."""
     return _on_a_stack(parsed, refresh)
 
 
 def destroy_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast destroy STACK`."""
+    """`holdfast rehearse destroy STACK`."""
     return _on_a_stack(parsed, destroy)
 
 
 def down_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast down STACK [--force]`."""
+    """`holdfast rehearse down STACK [--force]`."""
     if not parsed.force:
         return _on_a_stack(parsed, down)
     drop(parsed.stack, enter_workspace())
@@ -68,7 +68,7 @@ def down_stack(parsed: argparse.Namespace) -> int:
 
 
 def demo_stack(parsed: argparse.Namespace) -> int:
-    """`holdfast demo STACK [--picture FILE]`."""
+    """`holdfast rehearse demo STACK [--picture FILE]`."""
     result = demo(enter_workspace(), parsed.stack, say=say)
     if parsed.picture is not None:
         parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
@@ -168,7 +168,9 @@ def down(stack: Stack) -> None:
         try:
             destroy(stack)
         except RehearsalError:
-            say(f"{stack.name} is still up. Run `holdfast down {stack.name} --force` to remove it as it is.")
+            say(
+                f"{stack.name} is still up. Run `holdfast rehearse down {stack.name} --force` to remove it as it is."
+            )
             raise
     else:
         say(f"The API server of {stack.name} is dead: its objects are removed with it.")

@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.controller.kube.objects import annotations_of
 from pulumi_holdfast.kubernetes.admission.rules import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,

@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of
 from pulumi_holdfast.kubernetes.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from pulumi_holdfast.ladder import taints
 from pulumi_holdfast.ladder.json import Json

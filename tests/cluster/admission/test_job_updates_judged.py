@@ -16,19 +16,20 @@ from tests.support.clusters.job_admission import (
     Judging,
     gang,
     is_judged,
+    ladder_with,
+    mounting,
     stored_job,
     told,
     training,
 )
-from tests.support.expected_admission import ladder_with
 from tests.support.json_objects import obj, objects
 
 pytestmark = pytest.mark.cluster
 
 FINALIZER = "example.com/kept"
 ON = {POOL: "a100-spot"}
-#: Fits no machine there is.
-HOPELESS = training(ON, cpu="97")
+#: Mounts a volume claim that is bound to a zone.
+HOPELESS = training(ON, spec=mounting("scratch"))
 
 
 def job_of(kind: str, template: Json, namespace: str = "gpus") -> Json:
@@ -101,7 +102,7 @@ def refusal(client: KubeClient, job: Json, patch: Json) -> str:
 
 def test_new_pods_of_a_user_are_validated(judging: Judging, job: Json) -> None:
     found = refusal(judging.client, job, with_template(job, HOPELESS))
-    assert "none of its machine types fits a pod of 8 GPUs, 97 CPU" in found, "as when it was created"
+    assert "mounts the volume claim scratch" in found, "as when it was created"
     smaller = patched(judging.client, job, with_template(job, training(ON, cpu="40")))
     assert smaller["kind"] == job["kind"], "what fits may be changed"
 
@@ -128,15 +129,16 @@ def test_updates_without_pod_changes_are_accepted(judging: Judging, lost: Json, 
 
 
 def test_pod_changes_of_an_invalid_job_are_rejected_until_they_fix_it(judging: Judging, lost: Json) -> None:
-    assert refusal(judging.client, lost, with_template(lost, training(ON, cpu="98"))), (
-        "98 are no better than 97"
-    )
-    assert patched(judging.client, lost, with_template(lost, training(ON))), "48 are"
+    other = training(ON, spec=mounting("another"))
+    assert refusal(judging.client, lost, with_template(lost, other)), "another claim is no better"
+    assert patched(judging.client, lost, with_template(lost, training(ON))), "none is"
 
 
 def test_moves_by_the_controller_are_accepted(judging: Judging, lost: Json) -> None:
     for pool, suspend in (("a100", True), ("a100", False), ("a100-spot", True)):
-        moved = with_template(stored_job(judging.client, lost), training({POOL: pool}, cpu="97"))
+        moved = with_template(
+            stored_job(judging.client, lost), training({POOL: pool}, spec=mounting("scratch"))
+        )
         state: Json = {"metadata": {"annotations": {STATE: "{}"}}}
         found = patched(
             judging.as_controller,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS, MOST_RESTARTS
 from pulumi_holdfast.ladder.json import Json

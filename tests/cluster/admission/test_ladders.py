@@ -23,7 +23,8 @@ from pulumi_holdfast.ladder.ladder import (
     ladder_problems,
     timing_problems,
 )
-from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import MOST_SHAPES, Shape, shape_problems
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError

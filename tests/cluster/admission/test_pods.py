@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.controller.kube.objects import annotations_of
 from pulumi_holdfast.kubernetes.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL

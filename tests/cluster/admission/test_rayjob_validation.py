@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 
 import pytest
+import yaml
 
+from pulumi_holdfast.controller.jobs.judgement import left_on_spot
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, LADDER, RECREATE, SPOT
+from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 from tests.support.builders.training_jobs import (
     expression,
     pod_template,
@@ -75,7 +79,7 @@ def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
     scaled = ray(group)
     cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
     found = {**scaled, "spec": {**obj(scaled["spec"]), "rayClusterSpec": cluster}}
-    assert admitted_job(judging.client, found), "more is a wish"
+    assert not judging.problems(found), "more is a wish"
     assert "4 of the 9 pods" in judging.refusal(scaled), "without Ray's scaling all nine are meant"
 
 
@@ -114,4 +118,27 @@ def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: J
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_rayjob_that_can_follow_or_need_not_is_accepted(judging: Judging, job: Json, why: str) -> None:
-    assert admitted_job(judging.client, job), why
+    assert not judging.problems(job), why
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (ray(workers(), spec=RULES), "a RayJob with `deletionStrategy.deletionRules` keeps its cluster"),
+        (ray(head=training()), "only its head is on spot, and a move does not move a head"),
+        (ray(workers(), namespace="cpus"), "the job requests GPUs, and no tier has any"),
+        (ray(workers()), ""),
+        (ray(head=training(), labels={FOLLOWS: "false"}), ""),
+    ],
+    ids=["deletion rules", "head alone", "other machines", "follows", "on purpose"],
+)
+def test_a_rayjob_on_spot_that_nothing_moves_is_warned_at_creation(
+    judging: Judging, job: Json, words: str
+) -> None:
+    found = judging.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(job))
+    assert found.returncode == 0, found.stderr
+    assert words in found.stderr
+    assert ("Nothing moves it to on-demand" in found.stderr) is bool(words), found.stderr
+    admitted = admitted_job(judging.client, job)
+    policy = judging.client.get(API_VERSION, KIND, LADDER, str(obj(job["metadata"])["namespace"]))
+    assert words in left_on_spot(admitted, read_tiers(policy or {})), "the controller says the same"

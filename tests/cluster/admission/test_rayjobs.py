@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.rayjob import MOST_RETRIES
 from pulumi_holdfast.ladder.json import Json

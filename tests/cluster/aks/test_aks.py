@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from pulumi_holdfast.rehearsal.control_plane.processes import processes_in

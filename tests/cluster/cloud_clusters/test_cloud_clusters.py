@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from pulumi_holdfast.rehearsal.engine import EngineFailure

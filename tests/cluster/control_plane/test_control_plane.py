@@ -207,7 +207,7 @@ def test_a_pod_of_an_operator_waits_for_the_operator_runner(watched: Watched) ->
 
 def test_the_operator_runner_starts_once_restarts_after_a_kill_and_stops(watched: Watched) -> None:
     runner = OperatorRunner(watched.workspace, "local", report=lambda _: None)
-    module = "pulumi_holdfast.rehearsal.operator_runner"
+    module = "pulumi_holdfast.rehearsal.stacks.run_operators"
     runner.stop()
     assert not runner.running(), "stopping what never ran is harmless"
     runner.start()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
@@ -92,19 +92,32 @@ def test_a_job_that_cannot_be_suspended_gets_an_event_with_the_fix(ladder: Ladde
         ladder.wait_running(name, "spot-b", kind="RayJob")
 
 
-def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> None:
-    ladder.says(*THREE)
-    quota: Json = {
+def quota_of(pods: str) -> Json:
+    return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": {"name": "nothing", "namespace": NAMESPACE},
-        "spec": {"hard": {"pods": "0"}},
+        "metadata": {"name": "few", "namespace": NAMESPACE},
+        "spec": {"hard": {"pods": pods}},
     }
-    with applied(ladder.client, quota), applied(ladder.client, real_jobset("refused")) as name:
+
+
+def test_pods_rejected_by_a_quota_are_no_wait_for_capacity(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, quota_of("1")), applied(ladder.client, real_jobset("few")) as name:
         said = ladder.wait_said(name, "PodsNotCreated")
-        assert "2 of 2 pods" in said, "no machine would help them"
+        assert "1 of 2 pods" in said, "no machine would help them"
         assert "ResourceQuota" in said, "and that is where to look"
+        assert "Refused" not in ladder.said(name), "a quota with room for a pod refuses none for good"
         assert not ladder.state(name).get("moves"), "the tier has all of its procurementTimeout"
+
+
+def test_a_job_whose_quota_has_no_room_for_any_pod_is_suspended_until_it_has(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, quota_of("0")), applied(ladder.client, real_jobset("refused")) as name:
+        assert "exceeded quota: few, requested: pods=1" in ladder.wait_said(name, "Refused")
+        assert ladder.is_suspended(name)
+        ladder.client.apply(quota_of("9"), field_manager="test", force=True)
+        ladder.wait_running(name, "spot-a")
 
 
 def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:
@@ -113,7 +126,7 @@ def test_a_job_managed_by_kueue_is_ignored(ladder: Ladder) -> None:
     labels = {**labels_of(job), "kueue.x-k8s.io/queue-name": "team"}
     queued = {**job, "metadata": {"name": "queued", "namespace": NAMESPACE, "labels": labels}}
     with applied(ladder.client, queued) as name:
-        ladder.wait_said(name, "ManagedByKueue")
+        ladder.wait_said(name, "CannotFollow")
         ladder.wait(lambda: len(pools_of(ladder.client, name)) == 2, name, "it runs")
         evict_one(ladder.client, name)
         ladder.wait(lambda: obj(ladder.job(name)["status"])["restarts"] == 1, name, "JobSet restarts it")
@@ -156,7 +169,7 @@ def test_a_deleted_ladder_leaves_no_job_suspended(ladder: Ladder) -> None:
             name,
             "it runs where it was bound for",
         )
-        ladder.wait_said(name, "NoPolicy")
+        ladder.wait_said(name, "NotOnLadder")
 
 
 def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladder) -> None:
@@ -213,7 +226,7 @@ def test_a_job_that_never_restarts_is_moved_before_its_eviction_fails_it(ladder:
     fragile = {**job, "spec": {**obj(job["spec"]), "failurePolicy": {"maxRestarts": 0}}}
     with applied(client, fragile) as name:
         in_the_middle_of_a_move(ladder, name)
-        assert "NeverRestarts" in ladder.said(name), "it was said from the beginning"
+        assert "EndsAtFirstLoss" in ladder.said(name), "it was said from the beginning"
         end_all(ladder, name)
         kept = ladder.wait_running(name, "spot-b")
         assert (kept["moves"], obj(ladder.job(name)["status"])["restarts"]) == (1, 0), (
@@ -229,7 +242,7 @@ def test_a_program_that_exits_0_on_sigterm_gets_a_warning_event(ladder: Ladder) 
         (pod,) = pods_of(client, name)
         client.evict(NAMESPACE, name_of(pod))
         fail(client, pod, exit_code=0)
-        ladder.wait_said(name, "ExitsZeroOnTermination")
+        ladder.wait_said(name, "EndsAtFirstLoss")
         end_all(ladder, name)
 
 

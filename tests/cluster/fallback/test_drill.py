@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import name_of, uid_of
+from pulumi_holdfast.controller.kube.objects import name_of, uid_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import PROGRESS
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
-from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Part
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
+from pulumi_holdfast.controller.jobs.actions import Recreate, Resume, Suspend
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Part
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError

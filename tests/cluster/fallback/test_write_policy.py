@@ -7,10 +7,14 @@ from typing import Final
 import pytest
 
 from pulumi_holdfast.controller.jobs import patches
-from pulumi_holdfast.controller.reconciler.settings import PLACEHOLDER_IMAGE
-from pulumi_holdfast.controller.reservations.placeholders import PlaceholderRequest, placeholders
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.reservations.reserved_capacity import release_patch, reserve_patch
+from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+from pulumi_holdfast.controller.jobs.reservations import (
+    PlaceholderRequest,
+    placeholders,
+    release_patch,
+    reserve_patch,
+)
+from pulumi_holdfast.controller.loop.settings import PLACEHOLDER_IMAGE
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     POOL,
@@ -376,3 +380,16 @@ def test_only_placeholders_and_successors_are_created_and_only_suspended_jobs_de
         "a Job of no JobSet is its user's"
     )
     cluster.client.delete("batch/v1", "Job", "theirs", namespace=NAMESPACE)
+
+
+def test_pods_and_jobs_are_created_in_dry_runs_alone(controller: KubeClient) -> None:
+    alone: Json = {"name": "asked", "namespace": NAMESPACE}
+    spec: Json = {"containers": [{"name": "a", "image": "a"}], "restartPolicy": "Never"}
+    job: Json = {"template": {"spec": spec}}
+    made: tuple[Json, ...] = (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": alone, "spec": spec},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": alone, "spec": job},
+    )
+    for each in made:
+        assert controller.create(each, dry_run=True), f"{each['kind']}: the judgement of a job"
+        assert REFUSED in refusal(lambda each=each: controller.create(each)), f"{each['kind']}: it would run"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.gcp.instances import REGISTER
 from pulumi_holdfast.rehearsal.cluster_autoscaler.autoscaler import EMPTY_SECONDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.kubernetes.admission.rules import eks_rules
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import EFA_NODE, EFA_RESOURCE, TRAINING, TRAINING_VALUE, ZONE

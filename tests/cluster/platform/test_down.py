@@ -1,4 +1,4 @@
-"""`holdfast down` removes a local platform whose API server is dead."""
+"""`holdfast rehearse down` removes a local platform whose API server is dead."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -42,10 +42,12 @@ def test_jobs_and_why_show_the_position_to_a_user_with_the_rights_of_one_namespa
     assert [each["max_failures"] for each in documents] == [3], "the limit of its tier"
 
     cluster.loop.evict_one(job)
-    wait_until(lambda: "EvictionCounted" in cluster.loop.said(job), "the eviction is counted", seconds=180)
+    wait_until(lambda: "OutageCounted" in cluster.loop.said(job), "the eviction is counted", seconds=180)
     told = cluster.kubectl("holdfast", "why", job)
     assert told.returncode == 0, told.stderr
-    assert "EvictionCounted: Failures on spot-a: 1 of 3." in told.stdout, "its history, from the Events"
+    assert "OutageCounted: Failures on spot-a: 1 of 3; the last was an eviction." in told.stdout, (
+        "its history, from the Events"
+    )
     assert "Failures on spot-a: 1; at 3 the job moves on; the last was an eviction" in told.stdout, (
         "its state"
     )

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pulumi_holdfast.controller.api.client import JOB
+from pulumi_holdfast.controller.jobs.cached_objects import cached_job, trim_child, trim_node, trim_pod
 from pulumi_holdfast.controller.jobs.kinds import KINDS
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.snapshot import Snapshot
-from pulumi_holdfast.controller.reconciler.cached_objects import cached_job, trim_child, trim_node, trim_pod
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.kube.client import JOB
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, wait_until
 from tests.support.json_objects import obj
 

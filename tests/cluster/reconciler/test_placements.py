@@ -5,11 +5,15 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.controller.jobs.pod_shapes import REQUIRED, placement_problem
 from pulumi_holdfast.controller.jobs.pod_templates import shape_of, with_pool
-from pulumi_holdfast.controller.reservations.placeholders import PlaceholderRequest, placeholders
-from pulumi_holdfast.controller.reservations.placement import REQUIRED, placement_problem
-from pulumi_holdfast.controller.reservations.reserved_capacity import release_patch, reserve_patch
+from pulumi_holdfast.controller.jobs.reservations import (
+    PlaceholderRequest,
+    placeholders,
+    release_patch,
+    reserve_patch,
+)
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     RESERVATION_NAMESPACE,

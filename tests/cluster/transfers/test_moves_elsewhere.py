@@ -117,7 +117,7 @@ def test_a_job_without_capacity_at_home_runs_there_until_its_failures_there_are_
 
         both.there.evict_one(name)
         both.home.wait_on(name, "on-demand")
-        assert {"NoCapacity", "MovedAway", "MaxFailuresReached"} <= set(both.home.said(name)), (
+        assert {"NoCapacity", "Moved", "MaxFailuresReached"} <= set(both.home.said(name)), (
             "each move has its reason"
         )
         uses = objects(obj(both.home.state(name)["ledger"])["uses"])
@@ -138,7 +138,7 @@ def test_a_job_comes_back_to_capacity_that_is_held_for_it_at_home(
         both.home.evict_one("returns")
         wait_until(lambda: "FailbackStarted" in both.home.said("returns"), "capacity is bought at home")
         both.home.wait_on("returns", "spot-a")
-        assert "MovedAway" in both.home.said("returns"), "it was away"
+        assert "Moved" in both.home.said("returns"), "it was away"
         both.wait_gone(both.there, "returns")
         both.home.clear()
 

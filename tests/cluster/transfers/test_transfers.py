@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from pulumi_holdfast.controller.jobs import copies
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.snapshot import Snapshot
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import TRANSFER
 from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError

@@ -17,8 +17,8 @@ import yaml
 from pulumi import Output
 
 from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from pulumi_holdfast.controller.api.access import from_kubeconfig
-from pulumi_holdfast.controller.api.client import (
+from pulumi_holdfast.controller.kube.access import from_kubeconfig
+from pulumi_holdfast.controller.kube.client import (
     JOB,
     JOBSET,
     POD,
@@ -29,8 +29,8 @@ from pulumi_holdfast.controller.api.client import (
     Kind,
     Unreachable,
 )
-from pulumi_holdfast.controller.api.connection import Connection
-from pulumi_holdfast.controller.api.objects import annotations_of, uid_of
+from pulumi_holdfast.controller.kube.connection import Connection
+from pulumi_holdfast.controller.kube.objects import annotations_of, uid_of
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     ControllerAccess,
     ControllerAccessArgs,

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject

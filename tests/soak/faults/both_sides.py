@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.patches import read_state
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, PoolUse
 from pulumi_holdfast.controller.policy.policy import pool_in
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, PoolUse
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state
 from pulumi_holdfast.rehearsal.timeline.picture import Picture
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault

@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.actions import Resume, Suspend
+from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation
+from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
 from pulumi_holdfast.controller.policy.policy import Policy
-from pulumi_holdfast.controller.state_machine.actions import Resume, Suspend
-from pulumi_holdfast.controller.state_machine.capacity_wait import pause_length
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.observation import ContendingGang, Observation
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase, Purpose
+from pulumi_holdfast.controller.state_machine.tier_visit import pause_length
 from pulumi_holdfast.rehearsal.timeline.traces import JobChange, PodTrace
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from pulumi_holdfast.controller.jobs.patches import read_state
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
 from pulumi_holdfast.controller.policy.policy import cluster_of
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.soak.faults.nodes import NodeTimeline

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from pulumi_holdfast.controller.api.objects import metadata_of, name_of
-from pulumi_holdfast.controller.reservations.reserved_capacity import reserved_for
-from pulumi_holdfast.controller.state_machine.state import JobState
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state
+from pulumi_holdfast.controller.jobs.patches import read_state
+from pulumi_holdfast.controller.jobs.reservations import reserved_for
+from pulumi_holdfast.controller.jobs.state import JobState
+from pulumi_holdfast.controller.kube.objects import metadata_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient

@@ -9,9 +9,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pulumi_holdfast.controller.api.objects import metadata_of, name_of, text, uid_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, node_of
-from pulumi_holdfast.controller.reservations.reserved_capacity import reserved_for
+from pulumi_holdfast.controller.jobs.reservations import reserved_for
+from pulumi_holdfast.controller.kube.objects import metadata_of, name_of, text, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient

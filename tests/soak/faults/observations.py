@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Observation
+from pulumi_holdfast.controller.jobs.observation import Cause, Loss, Observation
 from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
 
 

@@ -1,4 +1,4 @@
-"""Draws a pod and a node, and says what the checks find of them: affinity, taints, resources, volumes."""
+"""Draws a pod and a node, and says what the checks find of them: affinity, taints, resources."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from pulumi_holdfast.ladder.reachability.node_selection import alternatives
 from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
 from pulumi_holdfast.ladder.taints import Taint, untolerated
 from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
-from pulumi_holdfast.program.jobs.volumes import VolumeZones, volume_zones
 from pulumi_holdfast.program.pools.pool import taint_of
 from pulumi_holdfast.program.resources import Value
-from tests.support.builders.stack_resources import resource
 from tests.support.json_objects import obj, objects
 
 #: What passes, by filter; UNKNOWN where the checks give no verdict.
 Verdicts: TypeAlias = Mapping[str, bool | Unknown]
 
-FILTERS: Final = ("affinity", "taints", "resources", "volumes")
+FILTERS: Final = ("affinity", "taints", "resources")
 
 _WORDS: Final = ("a", "b", "c", "true", "")
 #: At the ends of 64 bits, and in spellings that are no decimal integer.
@@ -65,16 +63,12 @@ class Case:
         shape = template.shape
         if not isinstance(shape, Shape):
             return dict.fromkeys(FILTERS, UNKNOWN)
-        volumes = self._volume_zones()
         on_node = {**{key: str(value) for key, value in labels.items()}, OTHERS: ABSENT}
         terms = alternatives(replace(shape, zones=None))
         return {
             "affinity": any_holds(terms, on_node) if terms else not shape.affinity,
             "taints": not untolerated(self._taints(), shape.tolerations),
             "resources": shape.requests.fits_in(self._allocatable()),
-            "volumes": UNKNOWN
-            if volumes.open
-            else volumes.zones is None or labels.get(ZONE) in volumes.zones,
         }
 
     def _taints(self) -> Sequence[Taint]:
@@ -92,15 +86,6 @@ class Case:
             gpus=there[GPU_RESOURCE],
             devices={name: there[name] for name in (EPHEMERAL_STORAGE, _HUGE, _NIC)},
         )
-
-    def _volume_zones(self) -> VolumeZones:
-        made = [
-            resource(f"kubernetes:core/v1:{each['kind']}", "drawn", cast("Mapping[str, Value]", each))
-            for volume in self.volumes
-            for each in (volume, _claim(volume))
-        ]
-        owner = resource("kubernetes:core/v1:Pod", "drawn", cast("Mapping[str, Value]", self.pod))
-        return volume_zones(cast("Value", self.pod["spec"]), owner, "default", made, is_gang=False)
 
 
 def cases(seed: int, count: int) -> tuple[Case, ...]:
@@ -258,13 +243,4 @@ def _volume(chance: Random, number: int) -> Json:
             "nfs": {"server": "files", "path": "/"},
             **({"nodeAffinity": {"required": {"nodeSelectorTerms": [*terms]}}} if terms else {}),
         },
-    }
-
-
-def _claim(volume: Json) -> Json:
-    name = obj(volume["metadata"])["name"]
-    return {
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"accessModes": ["ReadWriteMany"], "volumeName": name},
     }

@@ -1,4 +1,8 @@
-"""Training with Ray and TensorFlow as real processes, killed and continued: `make frameworks` runs it.
+"""Training with Ray and TensorFlow as real processes, killed and continued.
+
+    uv venv --python .venv/bin/python .tools/frameworks
+    uv pip install --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
+    .venv/bin/pytest tests/soak/frameworks/resume.py
 
 It is no part of `make test`: the two need 2 GB of packages, and Ray a minute to start. Its name keeps it from being
 collected with the others.

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.control_plane.access import Caller
 from pulumi_holdfast.aws.training_cluster import compose
 from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -58,7 +58,7 @@ def _brought(document: Document) -> None:
     list_of(entry(document, "namespaces", 0), "ladder").insert(
         1, {"cluster": "on-prem", "pool": "a100", "procurementTimeout": "20m"}
     )
-    entry(document, "pools", 2).update(efa=True, placementGroup=True, zones=["us-west-2a"])
+    entry(document, "pools", 2).update(efa=True, compactPlacement=True, zones=["us-west-2a"])
 
 
 #: Name → platform. The first two are the repository's own.

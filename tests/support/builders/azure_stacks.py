@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.training_cluster import compose
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.stack_program import load_platform

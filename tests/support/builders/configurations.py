@@ -4,21 +4,21 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TypeAlias, TypeVar, cast
 
-from pulumi_holdfast.aws.config.stack import AwsPlatform
-from pulumi_holdfast.aws.config.validation import read_aws_platform
-from pulumi_holdfast.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
-from pulumi_holdfast.azure.config.validation import read_azure_platform
+from pulumi_holdfast.aws.config.rules import read_aws_platform
+from pulumi_holdfast.aws.config.sections import AwsPlatform
+from pulumi_holdfast.azure.config.rules import read_azure_platform
+from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPlatform, NapPlatform
 from pulumi_holdfast.clouds import cloud_of
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.config.existing import ExistingCluster
-from pulumi_holdfast.gcp.config.stack import GcpPlatform
-from pulumi_holdfast.gcp.config.validation import read_gcp_platform
+from pulumi_holdfast.config.sections import ExistingCluster
+from pulumi_holdfast.gcp.config.rules import read_gcp_platform
+from pulumi_holdfast.gcp.config.sections import GcpPlatform
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
-from pulumi_holdfast.local.config.stack import LocalPlatform
+from pulumi_holdfast.local.config.sections import LocalPlatform
 
 Document: TypeAlias = dict[str, JsonValue]
 
@@ -250,10 +250,10 @@ _FIXED: Document = {
     **_NAP,
     "cluster": {**_CLUSTER, "scaling": "fixed"},
     "pools": [
-        _azure_pool("cpu", "on-demand", 20, vmSize="Standard_D4ds_v5", default=True),
-        _azure_pool("cpu-spot", "spot", 8, vmSize="Standard_D16ds_v5", spotMaxPrice=0.5),
-        _azure_pool("a100-spot", "spot", 8, vmSize="Standard_NC24ads_A100_v4"),
-        _azure_pool("a100", "on-demand", 4, vmSize="Standard_NC24ads_A100_v4"),
+        _azure_pool("cpu", "on-demand", 20, vmSizes=["Standard_D4ds_v5"], default=True),
+        _azure_pool("cpu-spot", "spot", 8, vmSizes=["Standard_D16ds_v5"], spotMaxPrice=0.5),
+        _azure_pool("a100-spot", "spot", 8, vmSizes=["Standard_NC24ads_A100_v4"]),
+        _azure_pool("a100", "on-demand", 4, vmSizes=["Standard_NC24ads_A100_v4"]),
     ],
 }
 
@@ -315,9 +315,9 @@ _GCP: Document = {
     "cluster": {
         "access": {"authorizedNetworks": ["203.0.113.0/24"]},
         "zones": ["us-central1-a", "us-central1-b", "us-central1-c"],
-        "maintenance": {"exclusion": {"start": "2026-12-01", "end": "2027-06-30"}},
+        "maintenance": {"exclusions": [{"start": "2026-12-01", "end": "2027-06-30"}]},
     },
-    "network": {"nodesCidr": "10.40.0.0/20", "podsCidr": "10.44.0.0/14", "servicesCidr": "10.40.16.0/20"},
+    "network": {"cidr": "10.40.0.0/20", "podsCidr": "10.44.0.0/14", "servicesCidr": "10.40.16.0/20"},
     "pools": [
         {
             "name": "cpu",

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict, Unpack
 
 from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.snapshot import Snapshot
-from pulumi_holdfast.controller.state_machine.observation import Observation
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE, RESERVED_FOR
 from tests.support.json_objects import obj, objects

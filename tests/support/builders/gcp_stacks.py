@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, cast
 
-from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.config.sections import GcpPlatform
 from pulumi_holdfast.gcp.training_cluster import compose
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import GCP_KEY, HOMES, Document, entry, gcp_platform, section
@@ -32,7 +32,7 @@ def _tracked(name: str) -> Callable[[], GcpPlatform]:
 
 def _mirrored(document: Document) -> None:
     document.update(mirror={"charts": CHARTS, "images": IMAGES})
-    section(document, "cluster").update(databaseKey=GCP_KEY)
+    section(document, "cluster").update(secretsKey=GCP_KEY)
 
 
 def _brought(document: Document) -> None:

@@ -5,12 +5,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypedDict, TypeVar, Unpack
 
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.state_machine.actions import Action
-from pulumi_holdfast.controller.state_machine.decision import Decision
-from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Observation, Reservation
-from pulumi_holdfast.controller.state_machine.state import (
+from pulumi_holdfast.controller.jobs.actions import Action
+from pulumi_holdfast.controller.jobs.observation import Cause, Loss, Observation, Reservation
+from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+from pulumi_holdfast.controller.jobs.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -18,6 +16,8 @@ from pulumi_holdfast.controller.state_machine.state import (
     Phase,
     Purpose,
 )
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
+from pulumi_holdfast.controller.state_machine.decision import Decision
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, cast
 
-from pulumi_holdfast.local.config.stack import LocalPlatform
+from pulumi_holdfast.local.config.sections import LocalPlatform
 from pulumi_holdfast.local.training_cluster import compose
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.doc_pages import ROOT

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from pulumi_holdfast.ladder.labels import POOL
-from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.pools.all_pools import declared_pools
 from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.policy_programs import Program, Props, every, of, put, without
 

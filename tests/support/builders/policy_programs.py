@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
+from faults import Asked
+
 from pack import RULES
 from pack import settings as settings_of
+from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import POOL, TRAINING
-from pulumi_holdfast.program.faults import Asked
-from pulumi_holdfast.program.patches import with_patches
 from pulumi_holdfast.program.resources import Stack, StackResource, Value
 from rule import Finding, Level, Rule
 from rules.verdicts import RULE as VERDICTS_RULE
@@ -24,7 +25,7 @@ VERDICTS: Final = VERDICTS_RULE.name
 Props = dict[str, "Value"]
 Program = list[StackResource]
 
-_STACKS: Final[Mapping[str, Callable[[str], Recording]]] = {
+_STACKS: Final[Mapping[str, Callable[..., Recording]]] = {
     "local": local_stacks.stack,
     "aws-dev": aws_stacks.stack,
     "aws-prod": aws_stacks.stack,
@@ -40,6 +41,20 @@ STACKS: Final = tuple(_STACKS)
 def recorded(name: str) -> tuple[StackResource, ...]:
     """One of the repository's stacks, cached; do not change it."""
     return as_resources(_STACKS[name](name), name)
+
+
+def previewed(name: str) -> tuple[StackResource, ...]:
+    """One of the repository's stacks as its first preview shows it: without the ids and outputs that only the update makes."""
+    found = as_resources(_STACKS[name](name, preview=True), name)
+    return tuple(replace(each, props=cast("Props", _shown(each.props))) for each in found)
+
+
+def _shown(value: object) -> Value:
+    if isinstance(value, Mapping):
+        return {str(key): _shown(each) for key, each in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list):
+        return [_shown(each) for each in cast("list[object]", value)]
+    return value if isinstance(value, str | int | float) or value is None else UNKNOWN
 
 
 def as_resources(recording: Recording, name: str) -> tuple[StackResource, ...]:
@@ -93,7 +108,7 @@ def findings(
         )
         for rule in rules
     ]
-    return {name: found for name, found in evaluate(Stack(with_patches(resources)), asked).items() if found}
+    return {name: found for name, found in evaluate(Stack(resources), asked).items() if found}
 
 
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:

@@ -52,8 +52,6 @@ def edges() -> tuple[TriedJob, ...]:
         _job("helper", half, _tier(machines=(_GPU,)), is_admitted=False),
         _job("helper-admitted", half, _tier(machines=(_GPU,))),
         # A DaemonSet takes 200m: what is left fits exactly, or not.
-        _job("agent-fits", replace(half, cpu_millis=whole.cpu_millis - 200), _tier(agent=200)),
-        _job("agent-over", replace(half, cpu_millis=whole.cpu_millis - 199), _tier(agent=200)),
         _job("sidecar-fits", replace(half, cpu_millis=whole.cpu_millis), _tier(), containers="both"),
         _job("sidecar-over", replace(half, cpu_millis=whole.cpu_millis + 4), _tier(), containers="both"),
         *_sizes(half),
@@ -136,7 +134,6 @@ def _tier(
     taints: tuple[Taint, ...] = (),
     limits: Mapping[str, str] | None = None,
     requirements: tuple[Json, ...] = (),
-    agent: int = 0,
 ) -> TriedTier:
     return TriedTier(
         name="",
@@ -146,7 +143,6 @@ def _tier(
         taints=taints,
         limits=limits,
         requirements=requirements,
-        daemons_cpu_millis=agent,
         max_failures=5,
         has_timeout=True,
     )

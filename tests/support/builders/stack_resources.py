@@ -18,7 +18,7 @@ A100: Props = {"pool": "a100"}
 
 def resource(type_token: str, name: str, props: Props) -> StackResource:
     """A resource with this type and logical name."""
-    urn = f"urn:pulumi:local::holdfast::holdfast:index:Component${type_token}::{name}"
+    urn = f"urn:pulumi:local::holdfast::{type_token}::{name}"
     return StackResource(type=type_token, urn=urn, props=props)
 
 

@@ -15,13 +15,11 @@ from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.checks import CheckResult, Failed
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts, TierFacts
-from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
+from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Shape
 from pulumi_holdfast.ladder.reachability.walk import Walk, check_tier, walk
 from pulumi_holdfast.ladder.taints import Taint, Toleration
 from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
-from pulumi_holdfast.program.jobs.volumes import volume_zones
-from pulumi_holdfast.program.nodes.node_agents import DAEMON_SET
-from pulumi_holdfast.program.pools.declared import declared_pools
+from pulumi_holdfast.program.pools.all_pools import declared_pools
 from pulumi_holdfast.program.resources import StackResource, Value
 from tests.support.builders.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.builders.training_jobs import expression, required_affinity
@@ -36,9 +34,6 @@ NODE_CLASS: Final = "tried"
 
 #: A pod can be bound, and evicted at once, while its node is just losing the taint that new nodes have.
 _NEW: Final[Json] = {"key": "karpenter.sh/unregistered", "operator": "Exists"}
-
-#: The memory of an agent.
-_AGENT_MIB: Final = 64
 
 #: The zones of each term of a volume's node affinity.
 VolumeTerms: TypeAlias = tuple[tuple[str, ...], ...]
@@ -55,7 +50,7 @@ class TriedTier:
     """A tier and the pool that it names: one of ours, with what a hand may have written over it.
 
     `limits`, `requirements`, `labels` and `taints` are such; limits of None are those which the component writes.
-    `daemons_cpu_millis` is what a DaemonSet on its nodes requests. If
+    If
     `is_open`, its requirements are all there are. `beside` are more NodePools that have its label.
     """
 
@@ -73,42 +68,6 @@ class TriedTier:
     limits: Json | None = None
     max_failures: int | None = None
     has_timeout: bool = False
-    daemons_cpu_millis: int = 0
-
-    @property
-    def daemon_requests(self) -> Resources:
-        """What the DaemonSet on its nodes requests."""
-        return Resources(
-            cpu_millis=self.daemons_cpu_millis, memory_mib=_AGENT_MIB if self.daemons_cpu_millis else 0
-        )
-
-    @property
-    def daemon_sets(self) -> tuple[Json, ...]:
-        """A DaemonSet on its nodes that requests so much, if anything."""
-        taken = self.daemon_requests
-        if not taken.cpu_millis:
-            return ()
-        labels, amounts = (
-            {"agent": self.name},
-            {"cpu": f"{taken.cpu_millis}m", "memory": f"{taken.memory_mib}Mi"},
-        )
-        spec: Json = {
-            "nodeSelector": {POOL: self.name},
-            "tolerations": [{"operator": "Exists"}],
-            # A pod of a job that was bound before the agent is preempted.
-            "priorityClassName": "system-node-critical",
-            "containers": [{"name": "agent", "image": "agent", "resources": {"requests": amounts}}],
-        }
-        manifest: Json = {
-            "apiVersion": "apps/v1",
-            "kind": "DaemonSet",
-            "metadata": {"name": f"{self.name}-agent", "namespace": ELSEWHERE},
-            "spec": {
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": spec},
-            },
-        }
-        return (manifest,)
 
     @property
     def pool(self) -> Pool:
@@ -264,18 +223,12 @@ class TriedJob:
         if not self.is_read:
             return self.shape
         template = obj(obj(self.gang(tier)["spec"])["template"])
-        made = [_as_resource(each) for each in self.volume_objects(tier)]
-        owner = _as_resource(self.gang(tier))
-        volumes = volume_zones(
-            cast("Value", template["spec"]), owner, self.namespace, made, is_gang=self.shape.pods > 1
-        )
         read = PodTemplate(
             name=self.name,
             pods=self.shape.pods,
             template=cast("Value", template),
             labels={"tried": tier.name},
-            zones=volumes.zones,
-            unmodeled=volumes.open,
+            zones=self.shape.zones,
         ).shape
         assert isinstance(read, Shape), "nothing of it is unknown"
         # The pods of these tests may select capacity by affinity.
@@ -288,10 +241,7 @@ class TriedJob:
             resource(NODE_POOL_TYPE, f"{tier.name}-{number}", node_pool)
             for number, node_pool in enumerate(tier.node_pools)
         ]
-        agents = [
-            resource(DAEMON_SET, tier.name, cast("Mapping[str, Value]", each)) for each in tier.daemon_sets
-        ]
-        return tuple(read.facts for read in declared_pools([*made, *policies, *agents]))
+        return tuple(read.facts for read in declared_pools([*made, *policies]))
 
     def results(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
         """What the proof has against the tier."""
@@ -371,14 +321,6 @@ def _volume(name: str, namespace: str, terms: VolumeTerms) -> tuple[Json, Json]:
         "spec": {**shared, "resources": {"requests": size}, "volumeName": name},
     }
     return volume, claim
-
-
-def _as_resource(manifest: Json) -> StackResource:
-    """A manifest as a resource of a program."""
-    version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
-    name = str(obj(manifest["metadata"])["name"])
-    token = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
-    return resource(token, name, cast("Mapping[str, Value]", manifest))
 
 
 def _in_one_zone(tier: TriedTier) -> Json:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from pulumi_holdfast.controller.api.objects import annotations_of
+from pulumi_holdfast.controller.kube.objects import annotations_of
 from pulumi_holdfast.kubernetes.admission.pod_admission import binding_spec, policy_name, policy_spec
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from pulumi_holdfast.ladder import taints

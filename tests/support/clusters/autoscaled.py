@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler

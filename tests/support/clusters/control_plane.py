@@ -9,7 +9,7 @@ from typing import cast
 import psutil
 import yaml
 
-from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.kubernetes.fallback_policy.definition import DEFINITION, definition_spec
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pulumi_holdfast.controller.reconciler.settings import PLACEHOLDER_IMAGE
+from pulumi_holdfast.controller.loop.settings import PLACEHOLDER_IMAGE
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     CLUSTER_RULES,
     JOB_RULES,

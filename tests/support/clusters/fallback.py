@@ -11,9 +11,9 @@ from typing import Final
 
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
+from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory, with_pod
-from pulumi_holdfast.controller.jobs.snapshot import JobKey, Snapshot
-from pulumi_holdfast.controller.state_machine.observation import Observation
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Snapshot
 from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, node_pool_spec
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values

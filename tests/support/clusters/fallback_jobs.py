@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final, cast
 
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of, name_of
 from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence

@@ -10,13 +10,12 @@ from types import ModuleType
 from typing import Final
 
 from pulumi_holdfast.controller.__main__ import main
-from pulumi_holdfast.controller.state_machine import capacity_wait, failover, outages, tier_visit
+from pulumi_holdfast.controller.state_machine import failover, outages, tier_visit
 
 #: The timeouts that tests wait out, by module and name. Longer than what a busy machine needs for what they wait for.
 SHORT: Final[Mapping[ModuleType, Mapping[str, timedelta]]] = {
-    capacity_wait: {"PODS_CREATED_WITHIN": timedelta(seconds=15)},
     failover: {"HEAD_TIMEOUT": timedelta(seconds=25), "MISSING_POOL_GRACE": timedelta(seconds=10)},
-    tier_visit: {"MISSING_POOL_GRACE": timedelta(seconds=10)},
+    tier_visit: {"MISSING_POOL_GRACE": timedelta(seconds=10), "PODS_CREATED_WITHIN": timedelta(seconds=15)},
     outages: {"UNREACHABLE_AFTER": timedelta(seconds=10)},
 }
 

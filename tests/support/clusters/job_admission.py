@@ -1,5 +1,6 @@
 """A real API server that admits, mutates and validates jobs as in a training namespace, with no operator behind it."""
 
+import asyncio
 import os
 import subprocess
 import sysconfig
@@ -12,12 +13,17 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-import pytest
 import yaml
 
+from pulumi_holdfast.controller.jobs.judgement import Verdict, judge
+from pulumi_holdfast.controller.kube.client import ApiError, Kind
 from pulumi_holdfast.kubernetes.admission.job_admission import capacity_selections, job_manifests
+from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
+from pulumi_holdfast.kubernetes.admission.job_validation import job_validations
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     CONTROLLER,
@@ -25,13 +31,18 @@ from pulumi_holdfast.ladder.labels import (
     FOLLOWS,
     FOLLOWS_VALUE,
     GPU_RESOURCE,
+    LADDER,
+    POOL,
     TRAINING,
     TRAINING_VALUE,
     VOLUME_CLAIMS,
 )
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
 from pulumi_holdfast.ladder.machines import Machine
-from pulumi_holdfast.ladder.pools import PoolSummary
+from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from pulumi_holdfast.rehearsal.paths import Workspace
@@ -54,7 +65,6 @@ from tests.support.clusters.admission import (
     wait_until_enforced,
 )
 from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
-from tests.support.expected_admission import facts_of, ladder_with, validation_objects
 from tests.support.json_objects import obj, objects
 
 #: As a ladder that is applied by hand, without the facts of its pools.
@@ -155,6 +165,48 @@ P4D: Final = Machine(
 SMALL: Final = Machine(name="c7i", vcpus=16, memory_mib=32 * 1024, gpus=0, hourly_price=0.7)
 LARGE: Final = Machine(name="m7i", vcpus=64, memory_mib=256 * 1024, gpus=0, hourly_price=3.0)
 
+
+def facts_of(pool: Pool, *machines: Machine, labels: Mapping[str, str] | None = None) -> PoolSummary:
+    """What is known of a pool of these machines."""
+    return summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.LOCAL)
+
+
+def ladder_with(known: Mapping[str, PoolSummary], written: Ladder, namespace: str) -> Json:
+    """The ladder of a namespace with the facts of its pools."""
+    return {**ladder(namespace=namespace), "spec": ladder_spec(written, known)}
+
+
+def validation_objects(capacity: Sequence[NodeSelection], claims: Sequence[str] = ()) -> list[Json]:
+    """The policies that reject jobs, and warn about others, with their bindings."""
+    return [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": each.name},
+            "spec": spec,
+        }
+        for each in job_validations(capacity, claims)
+        for kind, spec in (
+            ("ValidatingAdmissionPolicy", each.policy),
+            ("ValidatingAdmissionPolicyBinding", each.binding),
+        )
+    ]
+
+
+def judged(client: KubeClient, job: Json) -> Verdict:
+    """What the fallback controller finds about an admitted job, asking the real API server."""
+    policy = client.get(API_VERSION, KIND, LADDER, str(obj(job["metadata"])["namespace"]))
+
+    async def dry_run(kind: Kind, made: Json) -> Json:
+        del kind
+        try:
+            return client.create(made, dry_run=True)
+        except KubeError as error:
+            raise ApiError(error.status, error.reason, error.message) from error
+
+    return asyncio.run(judge(job, read_tiers(policy or {}), dry_run))
+
+
 _POOLS: Final = {pool.name: pool for pool in POOLS}
 #: Four machines in each.
 KNOWN: Final[Mapping[str, PoolSummary]] = {
@@ -197,11 +249,22 @@ class Judging:
             ["kubectl", *words], env=environment, input=stdin, capture_output=True, text=True, check=False
         )
 
+    def problems(self, job: Json) -> str:
+        """In which words a job is refused: by admission, or by the controller once it is admitted; empty if it is not."""
+        try:
+            admitted = admitted_job(self.client, job)
+        except KubeError as error:
+            return told(str(error))
+        labels = obj(obj(admitted["metadata"]).get("labels"))
+        if labels.get(FOLLOWS) != FOLLOWS_VALUE or QUEUE_NAME in labels:
+            return ""  # the controller leaves it alone
+        return " ".join(judged(self.client, admitted).judgement.problems)
+
     def refusal(self, job: Json) -> str:
         """In which words a job is refused that would be created."""
-        with pytest.raises(KubeError) as caught:
-            admitted_job(self.client, job)
-        return told(str(caught.value))
+        found = self.problems(job)
+        assert found, "it is accepted"
+        return found
 
 
 def told(message: str) -> str:
@@ -231,8 +294,8 @@ def running_job_validation(folder: Path) -> Generator[Judging]:
 
 
 def is_judged(client: KubeClient, namespace: str) -> bool:
-    """Whether jobs of both kinds that no machine has room for are refused: policies and ladders are taken up one by one."""
-    template = training({}, cpu="9000", gpus="0")
+    """Whether jobs of both kinds on a pool of no tier are refused: policies and ladders are taken up one by one."""
+    template = training({POOL: "of-no-tier"})
     labels = {FOLLOWS: FOLLOWS_VALUE}
     of_ray = rayjob(worker_group(template), labels=labels)
     return all(

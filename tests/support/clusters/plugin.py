@@ -15,7 +15,7 @@ from typing import Final, cast
 import yaml
 
 from pulumi_holdfast.cli.kubectl.bundle import build
-from pulumi_holdfast.controller.api.objects import annotations_of, name_of, uid_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, name_of, uid_of
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
 from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, namespace_rules
 from pulumi_holdfast.ladder.json import Json

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from pulumi_holdfast.controller.api.objects import labels_of, name_of
+from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
@@ -122,8 +122,6 @@ class Trial:
 def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
     """Try every job on each of its tiers, all at once, until Karpenter has no more to give."""
     asked = [(job, tier) for job in jobs for tier in job.tiers]
-    # Karpenter plans for what it knows of DaemonSets when it plans.
-    _all_at_once(client.create, [each for _, tier in asked for each in tier.daemon_sets])
     _make_volumes(client, [each for job, tier in asked for each in job.volume_objects(tier)])
     _all_at_once(client.create, [job.gang(tier) for job, tier in asked])
     everybody = sum(job.shape.pods for job, _ in asked)
@@ -227,13 +225,12 @@ def _wait_for_machines(client: KubeClient) -> Mapping[str, set[str]]:
 def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> None:
     """Wait until the scheduler has placed the gang, or as much of it as the pool's nodes have room for."""
     # Karpenter may buy a node whose label has a value that the scheduler does not accept.
-    taken = tier.daemon_requests
     nodes = [
         node
         for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
         if _may_take(node, job)
     ]
-    rooms = {name_of(node): allocatable(node).without(taken) for node in nodes}
+    rooms = {name_of(node): allocatable(node) for node in nodes}
     zone_of = {name_of(node): str(labels_of(node).get(ZONE)) for node in nodes}
 
     def is_placed(pods: list[Json]) -> bool:

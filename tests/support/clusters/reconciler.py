@@ -18,9 +18,8 @@ from typing import Final, cast
 from urllib.error import URLError
 
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
-from pulumi_holdfast.controller.reconciler.current_objects import pod_selectors
+from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod, pod_selectors
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
 from pulumi_holdfast.ladder.json import Json
@@ -46,7 +45,7 @@ from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
 from tests.support.clusters.controller_rights import controller_kubeconfig, limit_controller
 from tests.support.clusters.operators import OWN_CHARTS, STACK, OperatorCluster
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 
 class Replica:
@@ -420,6 +419,17 @@ def jobset(
         pod={"terminationGracePeriodSeconds": 60},
         annotations={"holdfast.dev/terminates-in": terminates_in, "holdfast.dev/removed-in": removed_in},
     )
+
+
+def with_pods(job: Json, **fields: str) -> Json:
+    """A JobSet whose pods have these fields."""
+    spec = obj(job["spec"])
+    (first,) = objects(spec["replicatedJobs"])
+    template = obj(first["template"])
+    child = obj(template["spec"])
+    pods = obj(child["template"])
+    changed: Json = {**child, "template": {**pods, "spec": {**obj(pods["spec"]), **fields}}}
+    return {**job, "spec": {**spec, "replicatedJobs": [{**first, "template": {**template, "spec": changed}}]}}
 
 
 def rayjob(name: str, *, pool: str = "spot-a") -> Json:

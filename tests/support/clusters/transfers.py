@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pulumi_holdfast.controller.api.access import from_kubeconfig
-from pulumi_holdfast.controller.api.client import ApiError, Client, Unreachable
-from pulumi_holdfast.controller.api.connection import Connection
 from pulumi_holdfast.controller.jobs.kinds import KINDS
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
-from pulumi_holdfast.controller.reconciler.transfers import SomethingRemains, Transfers
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.kube.access import from_kubeconfig
+from pulumi_holdfast.controller.kube.client import ApiError, Client, Unreachable
+from pulumi_holdfast.controller.kube.connection import Connection
+from pulumi_holdfast.controller.other_clusters.transfers import SomethingRemains, Transfers
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     COPY_RULES,
     SUBJECT,

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from pulumi_holdfast.controller.api.client import ApiError, Kind, Unreachable
+from pulumi_holdfast.controller.kube.client import ApiError, Kind, Unreachable
 from pulumi_holdfast.ladder.json import Json, JsonValue
 
 Object = dict[str, Any]
@@ -100,6 +100,8 @@ class FakeApi:
                 return self._list(plural, namespace, sent.query)
             created = copy.deepcopy(cast("Object", body))
             created["metadata"].setdefault("namespace", namespace)
+            if sent.query.get("dryRun") == "All":
+                return created
             if (namespace, created["metadata"]["name"]) in known:
                 raise ApiError(409, "AlreadyExists", "already exists")
             return await self._store(plural, created)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 
-from pulumi_holdfast.controller.api.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.fakes.api_server import FakeApi
 

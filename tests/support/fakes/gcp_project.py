@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.gcp.config.cluster import Channel
+from pulumi_holdfast.gcp.config.sections import Channel
 from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges
 from pulumi_holdfast.gcp.preflight.quotas import Granted
 from pulumi_holdfast.ladder.json import Json

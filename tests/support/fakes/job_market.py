@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.observation import Cause
 from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
-from pulumi_holdfast.controller.state_machine.observation import Cause
 from pulumi_holdfast.ladder.ladder import UNLIMITED
 from pulumi_holdfast.ladder.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS

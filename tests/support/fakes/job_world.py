@@ -6,13 +6,12 @@ The truth is kept beside what the ladder sees of it, so that a test can say when
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
     ForceDelete,
     Recreate,
     ReleaseReservation,
@@ -22,9 +21,7 @@ from pulumi_holdfast.controller.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from pulumi_holdfast.controller.state_machine.decision import Decision, decide
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.observation import (
+from pulumi_holdfast.controller.jobs.observation import (
     NO_JUMP,
     Cause,
     CopyStatus,
@@ -37,9 +34,12 @@ from pulumi_holdfast.controller.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
+from pulumi_holdfast.controller.jobs.patches import read_record, write_marker, write_state
+from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+from pulumi_holdfast.controller.jobs.state import JobState, Phase, UnreadableState
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.controller.state_machine.decision import Decision, decide
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase, UnreadableState
-from pulumi_holdfast.controller.state_machine.state_annotation import read_record, write_marker, write_state
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pulumi_holdfast.controller.api.client import JOB, JOBSET, NODE, POD
+from pulumi_holdfast.controller.kube.client import JOB, JOBSET, NODE, POD
 from pulumi_holdfast.ladder.labels import POOL
 from tests.support.fakes.api_server import FakeApi, Object
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pulumi_holdfast.cli.kubectl.connection import Answer
-from pulumi_holdfast.controller.api.client import ApiError
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 
 

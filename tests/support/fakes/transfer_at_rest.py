@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pulumi_holdfast.controller.state_machine.transfer import (
+from pulumi_holdfast.controller.other_clusters.protocol import (
     Permit,
     SetPermit,
     TransferRecord,

@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
-from pulumi_holdfast.controller.state_machine.transfer import (
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
+from pulumi_holdfast.controller.other_clusters.protocol import (
     CopyView,
     CreateCopy,
     DeleteCopy,

@@ -59,7 +59,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "devices as a list": shape("devices", ["rdma/ib"], "Write, for example, `devices: {ephemeral-storage: 200Gi}`."),
     "a selector for the pool": shape("selector", {"holdfast.dev/pool": "a100"}, "Remove holdfast.dev/pool."),
     "a selector for a capacity type": shape("selector", {"karpenter.sh/capacity-type": "spot"}, "Remove karpenter.sh/capacity-type."),
-    "a pod's nodeSelector in a shape": shape("nodeSelector", {"team": "vision"}, "Write selector."),
+    "a pod's nodeSelector in a shape": shape("nodeSelector", {"team": "vision"}, 'Write "selector".'),
     "a toleration without a key": wrong(".namespaces[0].shapes[0].tolerations[0]", [{**FINETUNE, "tolerations": [{"value": "vision"}]}], "Add key, or write operator: Exists.", at=".namespaces[0].shapes"),
     "a toleration of any value with a value": wrong(".namespaces[0].shapes[0].tolerations[0].value", [{**FINETUNE, "tolerations": [{"key": "team", "operator": "Exists", "value": "x"}]}], "Remove it, or write operator: Equal.", at=".namespaces[0].shapes"),
     "an architecture that no cloud sells": wrong(".namespaces[0].shapes[0].architectures[0]", [{**FINETUNE, "architectures": ["arm"]}], "architectures: [amd64]", at=".namespaces[0].shapes"),

@@ -22,8 +22,9 @@ from pulumi_holdfast.ladder.labels import (
 )
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Ladder, Tier
 from pulumi_holdfast.ladder.machines import Machine
-from pulumi_holdfast.ladder.pools import Pool, PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE
 from pulumi_holdfast.ladder.taints import GPU, SPOT, Taint
 from tests.support.builders.training_jobs import (

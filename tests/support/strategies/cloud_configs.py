@@ -6,8 +6,8 @@ from typing import cast
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from pulumi_holdfast.azure.config.cluster import Login
-from pulumi_holdfast.gcp.config.cluster import Channel
+from pulumi_holdfast.azure.config.sections import Login
+from pulumi_holdfast.gcp.config.sections import Channel
 from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.ladder.ladder import UNLIMITED
 from pulumi_holdfast.ladder.machines import attachable_to, is_sold_in, machine_catalogue, zones_of
@@ -61,7 +61,7 @@ def aws(draw: DrawFn) -> tuple[str, Document]:
                 ).map(lambda names: cast("JsonValue", names))
             ),
             "maxNodes": draw(st.integers(1, 1000)),
-            "volumeGiB": draw(st.integers(30, 16384)),
+            "diskGiB": draw(st.integers(30, 16384)),
             "default": index == 0,
         }
         for index in range(draw(st.integers(1, 4)))
@@ -122,7 +122,7 @@ def _azure_pools(draw: DrawFn, index: int, scaling: str) -> Document:
         made["vmSizes"] = [size]
         made["rollOut"] = draw(st.booleans())
     else:
-        made["vmSize"] = size
+        made["vmSizes"] = [size]
     if scaling == "fixed" and capacity == "spot":
         made["spotMaxPrice"] = draw(
             st.just(-1) | st.integers(1, 10_000_000).map(lambda cents: cents / 100_000)
@@ -234,7 +234,7 @@ def gcp(draw: DrawFn) -> tuple[str, Document]:
                     [{"dnsEndpoint": {"allowExternal": True}}, {"authorizedNetworks": ["203.0.113.0/24"]}]
                 )
             ),
-            "maintenance": {"exclusion": {"start": draw(st.dates()).isoformat()}},
+            "maintenance": {"exclusions": [{"start": draw(st.dates()).isoformat()}]},
         },
         "network": draw(st.sampled_from([_EXISTING_GCP_NETWORK, {"podsCidr": "10.44.0.0/14"}])),
         "pools": [draw(_gcp_pools(index)) for index in range(draw(st.integers(1, 4)))],

@@ -6,15 +6,7 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.policy.policy import (
-    DeclaredFacts,
-    MachineResources,
-    NoPolicy,
-    Policy,
-    PolicyTier,
-)
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.state_machine.observation import (
+from pulumi_holdfast.controller.jobs.observation import (
     Cause,
     ContendingGang,
     CopyStatus,
@@ -27,7 +19,8 @@ from pulumi_holdfast.controller.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from pulumi_holdfast.controller.state_machine.state import (
+from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+from pulumi_holdfast.controller.jobs.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -38,6 +31,13 @@ from pulumi_holdfast.controller.state_machine.state import (
     Purpose,
     TimedFailure,
     UnreadableState,
+)
+from pulumi_holdfast.controller.policy.policy import (
+    DeclaredFacts,
+    MachineResources,
+    NoPolicy,
+    Policy,
+    PolicyTier,
 )
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import Failures

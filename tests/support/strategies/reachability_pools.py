@@ -85,13 +85,10 @@ def _with_pods(chance: Random, job: TriedJob, machine: MachineCapacity) -> Tried
         ),
     )
     volumes = _volumes(chance) if shape.zones is not None or chance.random() < 0.15 else ()
-    # As much as may be free beside the job, or a hair more.
-    agent = chance.choice((0, 0, 0, 100, machine.allocatable.cpu_millis % shape.requests.cpu_millis + 1))
     return replace(
         job,
         shape=replace(shape, zones=_shared(volumes)),
         volumes=volumes,
-        tiers=tuple(replace(tier, daemons_cpu_millis=agent) for tier in job.tiers),
         containers=chance.choice(CONTAINERS),
         is_read=True,
     )

@@ -10,7 +10,7 @@ from typing import Final, cast
 import yaml
 from hypothesis import strategies as st
 
-from pulumi_holdfast.kubernetes.fallback_policy.schema import policy_schema
+from pulumi_holdfast.ladder.fallback_policy import policy_schema
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from tests.support.json_objects import obj
 from tests.support.strategies.extreme_objects import INTEGERS, TEXTS, TIMES

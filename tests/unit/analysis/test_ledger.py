@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger
 from pulumi_holdfast.controller.policy.policy import DeclaredFacts, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, with_ledger
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T0, policy
 from tests.support.soak import sized

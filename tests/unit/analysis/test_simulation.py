@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(
@@ -47,8 +47,8 @@ def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() 
     story = events(run(market))
     assert story == [
         "Placed",
-        *("EvictionCounted", "Placed") * 2,
-        "EvictionCounted",
+        *("OutageCounted", "Placed") * 2,
+        "OutageCounted",
         "MaxFailuresReached",
         "Moved",
         "NoCapacity",

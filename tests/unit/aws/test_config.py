@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulumi_holdfast.aws.config.network import AwsExistingNetwork, AwsNewNetwork
-from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.sections import AwsExistingNetwork, AwsNewNetwork, AwsPlatform
 from pulumi_holdfast.config.cidrs import MOST_ZONES, plan_subnets
+from pulumi_holdfast.config.rules import nearest_machine
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.machines import regions
+from pulumi_holdfast.ladder.machines import machine_catalogue, regions
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import (
     AWS_REGION,
@@ -115,7 +115,7 @@ def test_an_existing_network_may_have_any_zone_and_a_placement_group_needs_one()
         lambda d: (d.update(network=BROUGHT), changed(".pools[2]", zones=["us-west-2d"])(d))
     )
     assert not aws_problems(existing), "only the account knows where the subnets are"
-    placed = aws_document(changed(".pools[2]", placementGroup=True, zones=["us-west-2b"], efa=True))
+    placed = aws_document(changed(".pools[2]", compactPlacement=True, zones=["us-west-2b"], efa=True))
     assert not aws_problems(placed), "that is where its machines can be close together"
 
 
@@ -139,3 +139,13 @@ def test_every_valid_number_of_zones_can_be_divided(region: str, zones: int) -> 
     found = aws_problems({"cloud": "aws", "network": {"zones": zones}}, region)
     if not any(".network" in problem.field for problem in found):
         assert plan_subnets("10.40.0.0/16", zones), "what is read must not fail in a component"
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"), [("m9z.large", "amd64"), ("m7g.lrage", "arm64"), ("m7i.xlrage", "amd64")]
+)
+def test_the_fix_of_an_unknown_type_keeps_the_architecture(name: str, fix: str) -> None:
+    known = machine_catalogue("aws")
+    near = nearest_machine(name, known)
+    assert near is not None
+    assert known[near].arch == fix

@@ -6,8 +6,7 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.aws.config.network import AwsNewNetwork
-from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.sections import AwsNewNetwork, AwsPlatform
 from pulumi_holdfast.aws.preflight import Account
 from pulumi_holdfast.aws.preflight.checks import (
     Existing,

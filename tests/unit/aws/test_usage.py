@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from pulumi_holdfast.aws.preflight.usage import quota_uses
-from pulumi_holdfast.cli.bootstrap.command import CommandResult
+from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
 from pulumi_holdfast.config.preflight.quotas import QuotaUse, report
 from tests.support.builders.configurations import aws_platform
 

@@ -5,10 +5,19 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
-from pulumi_holdfast.azure.config.network import AzureExistingNetwork, AzureNewNetwork, Outbound
-from pulumi_holdfast.azure.config.pool import NO_CAP
-from pulumi_holdfast.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.sections import (
+    NO_CAP,
+    AzureExistingNetwork,
+    AzureMaintenanceWindow,
+    AzureNewNetwork,
+    AzurePlatform,
+    AzureUpgrades,
+    FixedPlatform,
+    Login,
+    NapPlatform,
+    Outbound,
+    Scaling,
+)
 from pulumi_holdfast.azure.control_plane.control_plane import Maintenance, Upgrades
 from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.ladder.machines import family_of, is_sold_in, machine_catalogue, select_vm_sizes

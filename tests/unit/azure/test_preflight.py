@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight import Subscription, check_subscription
 from pulumi_holdfast.azure.preflight.checks import preflight_problems

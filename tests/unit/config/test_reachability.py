@@ -20,9 +20,10 @@ from pulumi_holdfast.gcp.pools import pool_summaries as gcp_pools
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
 from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, ZONE, CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
-from pulumi_holdfast.ladder.pools import Pool, summarize_pool
+from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.checks import Failed, check_pool
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import LEAST, Resources, Shape
 from pulumi_holdfast.local.training_cluster import pool_summaries as local_pools
 from pulumi_holdfast.program.namespaces.ladders import is_fallback_policy
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.clouds import Platform
     from pulumi_holdfast.ladder.json import JsonValue
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.program.resources import StackResource
     from tests.support.builders.configurations import Document
 

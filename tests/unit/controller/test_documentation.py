@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Final
 
-from pulumi_holdfast.controller.reconciler.metrics import MetricName
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.state import Phase
+from pulumi_holdfast.controller.jobs.actions import EventReason
+from pulumi_holdfast.controller.jobs.state import Phase
+from pulumi_holdfast.controller.loop.metrics import MetricName
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = (ROOT / "docs/fallback.md").read_text()

@@ -19,21 +19,15 @@ SECTIONS: Final = ("## A Kubernetes version", "## An operator", "## A cloud")
 FACTS: Final = {
     "components/pulumi_holdfast/kubernetes/admission/pod_admission.py": "the first version with MutatingAdmissionPolicy v1",
     "components/pulumi_holdfast/kubernetes/admission/rules.py": "the first version with MutatingAdmissionPolicy v1",
-    "components/pulumi_holdfast/controller/jobs/child_jobs.py": "the version of a measurement",
+    "components/pulumi_holdfast/controller/jobs/pod_templates.py": "the version of a measurement",
 }
 
 
 #: What names KubeRay or Google Cloud and does not change with an operator or a cloud.
 OPERATOR_FACTS: Final = {
     "components/pulumi_holdfast/kubernetes/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
-    "components/pulumi_holdfast/program/namespaces/interceptors.py": "operators of other teams whose webhooks let jobs run",
-    "components/pulumi_holdfast/program/namespaces/obstacles.py": "operators of other teams that may stand on spot",
+    "components/pulumi_holdfast/controller/jobs/child_templates.py": "the labels that KubeRay sets on what it creates",
 }
-CLOUD_FACTS: Final = {
-    "components/pulumi_holdfast/rehearsal/kubernetes_provider/deletion.py": "a finalizer of Ray, whose `gcs` is not Google's"
-}
-
-GCP: Final = "gcp|gke|gcs"
 
 
 def listed(section: str) -> list[str]:
@@ -149,14 +143,3 @@ def test_only_the_listed_files_name_an_operator() -> None:
     assert named - OPERATOR_FACTS.keys() == set(listed("## An operator")), (
         "another operator is added in these"
     )
-
-
-def test_only_the_listed_files_name_a_cloud() -> None:
-    known = listed("## A cloud")
-    packages = {
-        f"components/pulumi_holdfast/gcp{folder}/__init__.py" for folder in ("", "/config", "/preflight")
-    }
-    own = {path for path in sources() if re.search(rf"(?:^|[/._-])(?:{GCP})[/._-]", f"{path}/")} - packages
-    named = (own | modules_naming(GCP)) - packages - CLOUD_FACTS.keys()
-    missing = sorted(path for path in named if not is_below(path, known))
-    assert not missing, f"list them in docs/extending.md: {missing}"

@@ -12,18 +12,16 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.network import ISOLATED_SERVICES
 from pulumi_holdfast.aws.preflight.checks import quota_demands
 from pulumi_holdfast.azure import identities as azure
-from pulumi_holdfast.azure.config.cluster import Login, Scaling
-from pulumi_holdfast.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPlatform, Login, NapPlatform, Scaling
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
 from pulumi_holdfast.azure.control_plane.control_plane import SYSTEM_TAINT
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.naming import aks_cluster_name, gke_cluster_name, gke_environment
-from pulumi_holdfast.gcp.config.pool import Upgrades
-from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.config.sections import GcpPlatform, Upgrades
 from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs, account_id
 from pulumi_holdfast.gcp.node_pools import grace_of_user_pods
@@ -289,8 +287,8 @@ def test_operations_on_azure_are_those_of_the_program() -> None:
     for way in ("pulumi destroy -s azure-dev", "`scaling: fixed`", "azcopy copy"):
         assert way in stopping, "one of the alternatives to stopping"
     assert not development.protected, "so it can be destroyed in the evening"
-    (row,) = [row for row in CONFIGURATION.rows("## `azure` only") if row[0] == "systemNodes"]
-    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[2], "what tolerates it runs on system nodes"
+    (row,) = [row for row in CONFIGURATION.rows("## `cluster`") if row[0] == "systemNodes"]
+    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[-1], "what tolerates it runs on system nodes"
 
 
 @pytest.mark.parametrize("seconds", [0, 30, 120])

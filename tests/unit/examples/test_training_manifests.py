@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pulumi_holdfast.aws.config.stack import AwsPlatform
+from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.quantities import parse_cpu, parse_memory
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner, machine_capacity

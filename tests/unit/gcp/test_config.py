@@ -9,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulumi_holdfast.config.fields import Weekday
-from pulumi_holdfast.gcp.config.cluster import Channel, MaintenanceWindow
-from pulumi_holdfast.gcp.config.network import GcpExistingNetwork, GcpNewNetwork
-from pulumi_holdfast.gcp.config.pool import Upgrades
-from pulumi_holdfast.gcp.config.stack import GcpPlatform, Recovery
+from pulumi_holdfast.gcp.config.sections import (
+    Channel,
+    GcpExistingNetwork,
+    GcpNewNetwork,
+    GcpPlatform,
+    MaintenanceWindow,
+    Recovery,
+    Upgrades,
+)
 from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import (
@@ -116,7 +121,7 @@ def test_pools_of_a_class_stay_in_their_order() -> None:
 @pytest.mark.parametrize("text", ["2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00+00:00"])
 def test_a_date_is_the_same_however_yaml_parses_it(text: str) -> None:
     platform = gcp_platform(
-        lambda d: section(d, "cluster").update(maintenance={"exclusion": {"start": text}})
+        lambda d: section(d, "cluster").update(maintenance={"exclusions": [{"start": text}]})
     )
     exclusion = new_cluster(platform.cluster).maintenance.exclusion
     assert exclusion is not None, "there is one"

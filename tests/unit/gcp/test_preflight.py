@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.config.naming import gke_cluster_name, gke_environment, is_dns_label
-from pulumi_holdfast.gcp.config.stack import GcpPlatform
+from pulumi_holdfast.gcp.config.sections import GcpPlatform
 from pulumi_holdfast.gcp.preflight import Project
 from pulumi_holdfast.gcp.preflight.checks import SubnetworkRanges, preflight_problems, preflight_warnings
 from pulumi_holdfast.gcp.preflight.queries import ProjectQueries, zones_of_cluster
@@ -119,9 +119,9 @@ EXISTING = SubnetworkRanges(nodes="10.40.0.0/20", pods="10.44.0.0/14", services=
     ("network", "fields", "reason"),
     [
         ({}, [], "the ranges of the subnetwork stay"),
-        ({"nodesCidr": "10.40.0.0/19", "servicesCidr": "10.40.64.0/20"}, [".network.servicesCidr"], "a larger range is an update in place"),
-        ({"nodesCidr": "10.40.0.0/21"}, [".network.nodesCidr"], "a smaller one replaces the subnetwork and the cluster"),
-        ({"nodesCidr": "10.41.0.0/20"}, [".network.nodesCidr"], "and so does a moved one"),
+        ({"cidr": "10.40.0.0/19", "servicesCidr": "10.40.64.0/20"}, [".network.servicesCidr"], "a larger range is an update in place"),
+        ({"cidr": "10.40.0.0/21"}, [".network.cidr"], "a smaller one replaces the subnetwork and the cluster"),
+        ({"cidr": "10.41.0.0/20"}, [".network.cidr"], "and so does a moved one"),
         ({"podsCidr": "10.48.0.0/14"}, [".network.podsCidr"], "the plan looks harmless, and Google rejects it"),
     ],
 )  # fmt: skip

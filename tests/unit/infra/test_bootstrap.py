@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from pulumi_holdfast.cli.bootstrap import command
-from pulumi_holdfast.cli.bootstrap.command import CommandResult, bootstrap, plan_of, run_command
-from pulumi_holdfast.cli.bootstrap.steps import OUTPUT, BootstrapPlan, Words, aws_plan, azure_plan, gcp_plan
+from pulumi_holdfast.cli.bootstrap.command import OUTPUT, BootstrapPlan, bootstrap, cloud_plan, plan_of
+from pulumi_holdfast.config.preflight.cloud_commands import CommandResult, Words, run_command
 from pulumi_holdfast.ladder.errors import ConfigError
 from tests.support.aws_commands import option_problems
 from tests.support.doc_pages import DocPage
 
 PLANS = {
-    "aws": aws_plan("acme-state", "us-west-2", "123456789012"),
-    "azure": azure_plan("acme-state", "eastus2", "00000000-0000-0000-0000-000000000001"),
-    "gcp": gcp_plan("acme-state", "us-central1", "acme"),
+    "aws": cloud_plan("aws", "acme-state", "us-west-2", "123456789012"),
+    "azure": cloud_plan("azure", "acme-state", "eastus2", "00000000-0000-0000-0000-000000000001"),
+    "gcp": cloud_plan("gcp", "acme-state", "us-central1", "acme"),
 }
 every_cloud = pytest.mark.parametrize("cloud", PLANS)
 
@@ -122,7 +122,7 @@ def test_an_answer_that_is_no_absence_is_refused(cloud: str) -> None:
 
 @pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "cn-north-1", "us-gov-west-1"])
 def test_aws_knows_every_operation_and_option(region: str) -> None:
-    plan = aws_plan("acme-state", region, "123456789012")
+    plan = cloud_plan("aws", "acme-state", region, "123456789012")
     for words in (each for step in plan.steps for each in (*step.make, *((step.find,) if step.find else ()))):
         assert list(option_problems(words)) == [], f"{words[2]}: AWS has another form"
     created = next(words for step in plan.steps for words in step.make if "create-bucket" in words)

@@ -186,9 +186,7 @@ def test_a_new_network_is_rejected_beside_an_existing_cluster() -> None:
     azure: Document = {"existing": "shared", "resourceGroup": "platform"}
     cases = (
         aws_problems(aws_on(network=new)),
-        gcp_problems(
-            on_existing(gcp_document, {"existing": "shared"}, network={"nodesCidr": "10.40.0.0/20"})
-        ),
+        gcp_problems(on_existing(gcp_document, {"existing": "shared"}, network={"cidr": "10.40.0.0/20"})),
         azure_problems(on_existing(nap_document, azure, network=new)),
     )
     for found in cases:

@@ -39,7 +39,7 @@ KINDS: Mapping[str, tuple[Callable[[Change], Recording], dict[str, JsonValue], s
     "local": (lambda change: local_stacks.composed(read(platform_document(change))), {"instanceTypes": ["g6.12xlarge"]}, ""),
     "aws": (lambda change: aws_stacks.composed(aws_platform(change)), {"instanceTypes": ["p5.48xlarge"]}, "Elastic Fabric Adapter"),
     "azure-nap": (lambda change: azure_stacks.composed(nap_platform(change)), {"vmSizes": ["Standard_ND96isr_H100_v5"]}, "InfiniBand"),
-    "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSize": "Standard_ND96isr_H100_v5"}, "InfiniBand"),
+    "azure-fixed": (lambda change: azure_stacks.composed(fixed_platform(change)), {"vmSizes": ["Standard_ND96isr_H100_v5"]}, "InfiniBand"),
     "gcp": (lambda change: gcp_stacks.composed(gcp_platform(change)), {"machineType": "a3-highgpu-8g"}, "GPUDirect-TCPX"),
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from pulumi_holdfast.controller.state_machine.state import JobState
+from pulumi_holdfast.controller.jobs.state import JobState
 from pulumi_holdfast.ladder.frozen import replace
 from tests.support.builders.job_states import observed, running
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.kubernetes.fallback_policy.tier_schema import tiers_rules
 from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.fallback_policy import tiers_rules
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import (
     ELSEWHERE_BETWEEN,

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue
-from pulumi_holdfast.ladder.pools import Pool, spot_pool_warnings, summarize_pool, weights
+from pulumi_holdfast.ladder.pools import Pool, spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
+from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from tests.support.builders.configurations import pool
 
 

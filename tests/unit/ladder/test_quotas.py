@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine
-from pulumi_holdfast.ladder.pools import Pool, PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.quotas import BESIDE, Quota, QuotaSettings, quota_of, quota_problems
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 
 AT = "holdfast:platform.namespaces[0].quota"

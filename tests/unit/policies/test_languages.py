@@ -1,4 +1,4 @@
-"""The pack on one program as the SDKs of four languages send it, recorded by `make languages`."""
+"""The pack on one program as the SDKs of four languages send it, recorded by `make soak RUN=languages`."""
 
 import json
 from copy import deepcopy

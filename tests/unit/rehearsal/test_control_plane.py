@@ -241,7 +241,7 @@ def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None
         try:
             found = [each.process.pid for each in python_modules_in(tmp_path, "http.server")]
             assert found == [process.pid], "python -m http.server runs there"
-            assert python_modules_in(tmp_path, "pulumi_holdfast.rehearsal.operator_runner") == [], (
+            assert python_modules_in(tmp_path, "pulumi_holdfast.rehearsal.stacks.run_operators") == [], (
                 "another module"
             )
         finally:

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 import yaml
 
-from pulumi_holdfast.controller.api.access import ApiAccess
+from pulumi_holdfast.controller.kube.access import ApiAccess
 from tests.soak import fault_proxy
 from tests.soak.fault_proxy import Fault, FaultProxy
 from tests.support.background import Silent, served

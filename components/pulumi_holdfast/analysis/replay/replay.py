@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.analysis.replay.hindsight import least_cost, stretches
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.ladder.windows import CapacityWindow
 
 if TYPE_CHECKING:

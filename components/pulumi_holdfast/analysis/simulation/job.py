@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeletePlaceholders,
@@ -18,8 +17,9 @@ from pulumi_holdfast.controller.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Loss, MaxCost
-from pulumi_holdfast.controller.state_machine.state import JobState, UnreadableState
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Loss, MaxCost
+from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+from pulumi_holdfast.controller.jobs.state import JobState, UnreadableState
 
 _NOTHING = timedelta(0)
 _REMEMBERED = 8

@@ -19,9 +19,7 @@ from pulumi_holdfast.analysis.simulation.job import (
     work,
 )
 from pulumi_holdfast.controller.jobs.node_usage import NodeUsage, UsedNode
-from pulumi_holdfast.controller.policy.policy import Policy, capacity_of, tier_of
-from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.observation import (
+from pulumi_holdfast.controller.jobs.observation import (
     ContendingGang,
     Deadline,
     NodeKind,
@@ -29,13 +27,15 @@ from pulumi_holdfast.controller.state_machine.observation import (
     PoolStatus,
     Reservation,
 )
-from pulumi_holdfast.controller.state_machine.state import JobState
+from pulumi_holdfast.controller.jobs.state import JobState
+from pulumi_holdfast.controller.policy.policy import Policy, capacity_of, tier_of
+from pulumi_holdfast.controller.state_machine.decision import decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pulumi_holdfast.controller.jobs.actions import JobEvent
     from pulumi_holdfast.controller.policy.policy import NoPolicy
-    from pulumi_holdfast.controller.state_machine.events import JobEvent
 
 # More nodes than any job requests.
 ENDLESS: Final = 1_000_000

@@ -11,7 +11,7 @@ from pulumi_holdfast.aws.preflight.queries import AccountQueries
 from pulumi_holdfast.ladder.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
 
 __all__ = ["Account", "check_account"]
 

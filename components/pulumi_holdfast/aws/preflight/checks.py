@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.aws.checkpoints import key_description
-from pulumi_holdfast.aws.config.cluster import AwsExistingCluster
-from pulumi_holdfast.aws.config.network import AwsNewNetwork
+from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.access import AWS_CLI
 from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, reservation_problems
@@ -23,8 +22,7 @@ from pulumi_holdfast.ladder.machines.ec2_quotas import Ec2Quota, quota_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pulumi_holdfast.aws.config.pool import AwsPool
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.ladder.machines import Machine
 
 

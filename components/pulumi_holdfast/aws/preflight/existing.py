@@ -20,7 +20,7 @@ from pulumi_holdfast.ladder.json import mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
     from pulumi_holdfast.ladder.json import Json
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_aws.ec2 import get_subnet
 from pulumi_aws.eks import get_addon, get_cluster, get_node_group, get_node_groups
 
-from pulumi_holdfast.aws.config.network import AwsExistingNetwork
+from pulumi_holdfast.aws.config.sections import AwsExistingNetwork
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.existing_clusters import (
@@ -25,7 +25,7 @@ from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
 
 

@@ -21,7 +21,7 @@ from pulumi_holdfast.ladder.labels import CapacityType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
 
 #: Zones without EKS, by the ids that are the same in every account.
 _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")

@@ -16,8 +16,7 @@ from pulumi_holdfast.ladder.windows import format_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pulumi_holdfast.aws.config.pool import AwsPool
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
     from pulumi_holdfast.ladder.json import Json
 

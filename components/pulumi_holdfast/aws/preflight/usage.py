@@ -17,9 +17,9 @@ from pulumi_holdfast.ladder.machines.ec2_quotas import quota_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi_holdfast.aws.config.stack import AwsPlatform
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.preflight.checks import QuotaDemand
-    from pulumi_holdfast.cli.bootstrap.command import Runner
+    from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.ladder.machines.ec2_quotas import Ec2Quota
 
 _SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.preflight.checks import Subscription, preflight_problems, preflight_warnings
 from pulumi_holdfast.azure.preflight.queries import query_subscription
 from pulumi_holdfast.ladder.errors import ConfigError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pulumi_holdfast.azure.config.stack import AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
 from pulumi_holdfast.azure.node_pools import ExistingPool
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_azure_native.containerservice import get_managed_cluster, list_managed_cluster_user_credentials
 
-from pulumi_holdfast.azure.config.network import AzureExistingNetwork
-from pulumi_holdfast.azure.config.stack import FixedPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingNetwork, FixedPlatform
 from pulumi_holdfast.azure.control_plane.access import ApiServer, api_server
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     from pulumi_azure_native.containerservice.outputs import ManagedClusterAgentPoolProfileResponse
 
-    from pulumi_holdfast.azure.config.cluster import AzureExistingCluster
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
 
 

@@ -11,8 +11,7 @@ from urllib.request import Request, urlopen
 from pulumi_azure_native.authorization import get_client_config, get_client_token
 from pulumi_azure_native.containerservice import get_agent_pool, get_managed_cluster
 
-from pulumi_holdfast.azure.config.cluster import AzureExistingCluster
-from pulumi_holdfast.azure.config.stack import FixedPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster, FixedPlatform
 from pulumi_holdfast.azure.names import agent_pool_name
 from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight.checks import Subscription
@@ -28,7 +27,7 @@ from pulumi_holdfast.ladder.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.preflight.quotas import Get
     from pulumi_holdfast.ladder.json import Json, JsonValue
 

@@ -11,8 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pulumi_holdfast.azure.config.cluster import AzureExistingCluster
-from pulumi_holdfast.azure.config.stack import NapPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster, NapPlatform
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.ladder.json import mapping, sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.ladder.json import Json, JsonValue
     from pulumi_holdfast.ladder.machines import Machine
 

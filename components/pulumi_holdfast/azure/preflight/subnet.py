@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.azure.config.network import AzureExistingNetwork
+from pulumi_holdfast.azure.config.sections import AzureExistingNetwork
 from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
@@ -15,7 +15,7 @@ from pulumi_holdfast.ladder.json import mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks
     from pulumi_holdfast.azure.preflight.quotas import Get
 

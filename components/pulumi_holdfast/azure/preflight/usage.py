@@ -12,8 +12,8 @@ from pulumi_holdfast.ladder.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.azure.config.stack import AzurePlatform
-    from pulumi_holdfast.cli.bootstrap.command import Runner
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
+    from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.config.preflight.quotas import QuotaUse
     from pulumi_holdfast.ladder.json import Json, JsonValue
     from pulumi_holdfast.ladder.labels import CapacityType

@@ -26,8 +26,6 @@ from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _FAILED: Final = 1
 _WRONG_USAGE: Final = 2
-#: Commands that add the options of kubectl themselves, since `holdfast` has them, too.
-_WITH_ACCESS: Final = frozenset({"drill", "ui"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +182,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, each in COMMANDS.items():
         subparser = commands.add_parser(name, help=each.summary, description=each.summary)
         each.arguments(subparser)
-        if name not in _WITH_ACCESS:
-            add_access(subparser)
+        add_access(subparser)
     return parser
 
 

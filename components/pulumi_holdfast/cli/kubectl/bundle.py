@@ -1,4 +1,4 @@
-"""Builds the plugin as one executable file: `holdfast plugin FILE`.
+"""Builds the plugin as one executable file: `holdfast pack --kubectl FILE`.
 
 The file is a zip archive of Python modules with a line before it that names the interpreter, so it needs Python 3.11 and
 kubectl and nothing else. The same sources give the same file on every machine.
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Mapping
 
 _HOLDFAST: Final = Path(__file__).resolve().parents[2]
@@ -36,17 +35,6 @@ sys.exit(main())
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _READABLE: Final = 0o100644 << 16
 _EXECUTABLE: Final = 0o755
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="name it kubectl-holdfast and put it on PATH")
-
-
-def run(parsed: argparse.Namespace) -> int:
-    """Write the plugin."""
-    build(parsed.file)
-    return 0
 
 
 def build(path: Path) -> None:

@@ -1,23 +1,24 @@
-"""Reports whether admission accepts a manifest, and which tiers of its namespace's ladder its job can reach.
+"""Reports whether admission accepts a manifest, whether its pods can be created, and which tiers of its ladder it can reach.
 
-The API server checks the manifest in a dry run, with all policies and webhooks. The tiers follow from the facts in the
-namespace's FallbackPolicy, by the rules of the policy pack.
+The API server checks the manifest in a dry run, with all policies and webhooks. The rest is the judgement that the fallback
+controller makes of the job when it sees it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from pulumi_holdfast.cli.kubectl.cluster import JOB_KINDS, Cluster, rejected
 from pulumi_holdfast.cli.kubectl.connection import Access, kubectl
 from pulumi_holdfast.cli.kubectl.job_view import reference_of, selected_pool
-from pulumi_holdfast.controller.api.client import ApiError
-from pulumi_holdfast.controller.api.objects import (
-    count,
+from pulumi_holdfast.controller.jobs.judgement import NotAnswered, judge, left_on_spot
+from pulumi_holdfast.controller.jobs.judgement import Verdict as Judged
+from pulumi_holdfast.controller.kube.client import ApiError, Kind
+from pulumi_holdfast.controller.kube.objects import (
     labels_of,
     metadata_of,
     name_of,
@@ -25,28 +26,14 @@ from pulumi_holdfast.controller.api.objects import (
     objects,
     text,
 )
-from pulumi_holdfast.controller.jobs.jobset import replicated_jobs
-from pulumi_holdfast.controller.jobs.pod_templates import requests_of, selector_of
-from pulumi_holdfast.controller.jobs.rayjob import worker_groups
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
-from pulumi_holdfast.ladder.json import Json, mapping
-from pulumi_holdfast.ladder.labels import (
-    CAPACITY_KEYS,
-    EFA_RESOURCE,
-    FOLLOWS,
-    FOLLOWS_VALUE,
-    GPU_RESOURCE,
-    POOL,
-    TRAINING,
-    TRAINING_VALUE,
-)
-from pulumi_holdfast.ladder.quantities import parse_quantity
-from pulumi_holdfast.ladder.reachability.facts import PoolFacts, TierFacts
-from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
-from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts
-from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, walk_together
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.reachability.facts import TierFacts
+from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.walk import Outcome, Step
 
-_MIB: Final = 2**20
+_FORBIDDEN: Final = 403
 _OTHER_NAMESPACE: Final = "does not match the namespace"
 _ENDS: Final = {
     Outcome.ARRIVES: "It reaches on-demand capacity.",
@@ -101,24 +88,53 @@ def check_job(cluster: Cluster, manifest: Json) -> Verdict:
     admitted, warnings = _dry_run(cluster, manifest)
     name = reference_of(admitted)
     said = tuple(f"  warning: {each}" for each in warnings)
-    if labels_of(admitted).get(FOLLOWS) != FOLLOWS_VALUE:
-        line = f"{name}: admission accepts it, and it does not follow the ladder: no label {FOLLOWS} is set."
-        return Verdict(lines=(line, *said), is_good=True)
     policy = cluster.policy_object()
-    tiers = tier_facts(policy)
+    tiers = read_tiers(policy or {})
+    if labels_of(admitted).get(FOLLOWS) != FOLLOWS_VALUE:
+        why = left_on_spot(admitted, tiers) if policy else ""
+        line = f"{name}: admission accepts it, and it does not follow the ladder: no label {FOLLOWS} is set."
+        return Verdict(lines=(line, *said, *([f"  {why}"] if why else [])), is_good=not why)
     if policy is None or not tiers:
         line = f"{name}: admission accepts it, but its namespace has no ladder to follow."
         return Verdict(lines=(line, *said), is_good=False)
     start = selected_pool(admitted)
-    here = {str(tier.pool): place for place, tier in enumerate(tiers) if not tier.cluster}
+    here = [str(tier.pool) for tier in tiers if not tier.cluster]
     if start is None or start not in here:
         return Verdict(lines=(_off_ladder(name, start, here), *said), is_good=False)
-    found = walk_together(job_shapes(admitted), tiers[here[start] :])
-    head = f"{name}: admission accepts it, and it starts on {start}."
+    found = asyncio.run(_judged(cluster, admitted, tiers))
+    steps = () if found.walk is None else found.walk.steps
+    end = () if found.walk is None else (f"  {_ENDS[found.walk.outcome]}",)
+    judgement = found.judgement
     return Verdict(
-        lines=(head, *said, *map(_step_line, found.steps), f"  {_ENDS[found.outcome]}"),
-        is_good=found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF},
+        lines=(
+            f"{name}: admission accepts it, and it starts on {start}.",
+            *said,
+            *map(_step_line, steps),
+            *end,
+            *(f"  {each}" for each in judgement.problems),
+            *(f"  not judged: {each}" for each in judgement.not_judged),
+        ),
+        is_good=not judgement.problems,
     )
+
+
+async def _judged(cluster: Cluster, job: Json, tiers: Sequence[TierFacts]) -> Judged:
+    """Return what the fallback controller will find, by the user's own rights."""
+
+    async def dry_run(kind: Kind, made: Json) -> Json:
+        path = kind.collection(cluster.namespace)
+        try:
+            return cluster.send("POST", path, query={"dryRun": "All"}, body=made).document
+        except ConfigError as error:
+            # Of the user's rights: what they may not create is not judged.
+            raise ApiError(_FORBIDDEN, "Forbidden", error.problems[0].value) from error
+
+    try:
+        return await judge(job, tiers, dry_run)
+    except NotAnswered as error:
+        found = await judge(job, tiers, None)
+        asked = f"whether its pods can be created, because the API server does not answer ({error})."
+        return replace(found, judgement=replace(found.judgement, not_judged=(asked,)))
 
 
 def _off_ladder(name: str, start: str | None, pools: Iterable[str]) -> str:
@@ -128,69 +144,6 @@ def _off_ladder(name: str, start: str | None, pools: Iterable[str]) -> str:
         f"{f'the pool {start}' if start else 'no pool, or several'}, and the ladder has {', '.join(pools) or 'none in this cluster'}. "
         f"The fallback controller ignores such a job. Select one of the pools with {POOL}. Without a selector, admission selects the "
         f'first, if the namespace has the label {TRAINING}: "{TRAINING_VALUE}".'
-    )
-
-
-def tier_facts(policy: Json | None) -> tuple[TierFacts, ...]:
-    """Return the tiers of a FallbackPolicy with what it says about their pools."""
-    tiers = objects(mapping(mapping(policy).get("spec")).get("tiers"))
-    return tuple(
-        TierFacts(
-            number=number,
-            pool=text(tier.get("pool")),
-            max_failures=count(tier["maxFailures"]) if "maxFailures" in tier else None,
-            has_timeout="procurementTimeout" in tier,
-            node_pools=_node_pools(tier),
-            cluster=text(tier.get("cluster")),
-            exported=read_exported(mapping(tier.get("exported"))),
-        )
-        for number, tier in enumerate(tiers, 1)
-    )
-
-
-def _node_pools(tier: Json) -> tuple[PoolFacts, ...]:
-    """Return the pool of a tier; none for a tier in another cluster without facts."""
-    if "cluster" in tier and "facts" not in tier:
-        return ()
-    return (read_pool_facts(text(tier.get("pool")), mapping(tier.get("facts"))),)
-
-
-def job_shapes(job: Json) -> list[Shape]:
-    """Return the shapes of a job's templates that follow the ladder."""
-    if text(job.get("kind")) == "RayJob":
-        groups = [(each.name, each.pods, each.pod_spec) for each in worker_groups(job) if each.follows]
-    else:
-        groups = [
-            (each.name, each.replicas * each.pods_at_once, each.pod_spec)
-            for each in replicated_jobs(job)
-            if each.follows
-        ]
-    return [
-        Shape(
-            name=name, pods=max(1, pods), requests=_resources(requests_of(spec)), selector=_own_selector(spec)
-        )
-        for name, pods, spec in groups
-    ]
-
-
-def _own_selector(spec: Json) -> dict[str, str]:
-    given = CAPACITY_KEYS | {POOL}
-    return {key: text(value) for key, value in selector_of(spec).items() if key not in given}
-
-
-def _resources(amounts: Mapping[str, str]) -> Resources:
-    known = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
-    read = {name: parse_quantity(value) for name, value in amounts.items()}
-    return Resources(
-        cpu_millis=math.ceil(read.get("cpu", 0) * 1000),
-        memory_mib=math.ceil(read.get("memory", 0) / _MIB),
-        gpus=int(read.get(GPU_RESOURCE, 0)),
-        efa=int(read.get(EFA_RESOURCE, 0)),
-        devices={
-            name: math.ceil(amount / (_MIB if "storage" in name or "hugepages" in name else 1))
-            for name, amount in read.items()
-            if name not in known
-        },
     )
 
 

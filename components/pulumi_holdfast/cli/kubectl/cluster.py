@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.controller.api.client import (
+from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Snapshot
+from pulumi_holdfast.controller.kube.client import (
     EVENT,
     FALLBACK_POLICY,
     JOB,
@@ -21,10 +24,7 @@ from pulumi_holdfast.controller.api.client import (
     ApiError,
     Kind,
 )
-from pulumi_holdfast.controller.api.objects import name_of, objects, text
-from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
-from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.snapshot import JobKey, Snapshot
+from pulumi_holdfast.controller.kube.objects import name_of, objects, text
 from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi_holdfast.cli.kubectl.connection import Answer, Requests
+    from pulumi_holdfast.controller.jobs.observation import Observation
     from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-    from pulumi_holdfast.controller.state_machine.observation import Observation
 
 JOB_KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in (JOBSET, RAYJOB)}
 _COMPONENT: Final = "holdfast-fallback"

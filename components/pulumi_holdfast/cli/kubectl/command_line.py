@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.cli.kubectl.cluster import Cluster
 from pulumi_holdfast.cli.kubectl.connection import Access, connected, find_target
-from pulumi_holdfast.controller.api.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:

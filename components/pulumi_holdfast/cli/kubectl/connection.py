@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 from urllib.parse import quote, urlencode
 
-from pulumi_holdfast.controller.api.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 

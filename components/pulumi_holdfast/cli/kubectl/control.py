@@ -12,15 +12,15 @@ from typing import Final
 
 from pulumi_holdfast.cli.kubectl.cluster import JOB_KINDS, Cluster, rejected
 from pulumi_holdfast.cli.kubectl.job_view import has_finished, reference_of, selected_pool, state_of
-from pulumi_holdfast.controller.api.client import ApiError
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of, metadata_of, text
-from pulumi_holdfast.controller.jobs.copies import may_run_here
+from pulumi_holdfast.controller.jobs.actions import Suspend
 from pulumi_holdfast.controller.jobs.kinds import KINDS
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
+from pulumi_holdfast.controller.jobs.observation import Observation
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, metadata_of, text
+from pulumi_holdfast.controller.other_clusters.copies import may_run_here
 from pulumi_holdfast.controller.policy.policy import Policy, cluster_of
-from pulumi_holdfast.controller.state_machine.actions import Suspend
-from pulumi_holdfast.controller.state_machine.observation import Observation
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
@@ -29,7 +29,7 @@ _POLL_SECONDS: Final = 0.5
 _ATTEMPTS: Final = 10
 _ASK_STOP: Final[Json] = {"metadata": {"annotations": {STOP: "true"}}}
 _RESUME: Final[Json] = {"metadata": {"annotations": {STOP: None}}, "spec": {"suspend": False}}
-_AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP})
+_AT_REST: Final = frozenset({Phase.STOPPED, Phase.GIVEN_UP, Phase.REFUSED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
         )
     if has_finished(job):
         raise ConfigError([_ended(job, "Only a job that has not ended can be moved.")])
-    if state is None or (state.suspended_by_us and state.phase is not Phase.GIVEN_UP):
+    if state is None or (state.suspended_by_us and state.phase not in _AT_REST):
         where = (
             "which the fallback controller has not recorded"
             if state is None

@@ -15,10 +15,10 @@ from pulumi_holdfast.cli.kubectl.job_view import (
     state_of,
     tier_of,
 )
-from pulumi_holdfast.controller.api.objects import count, moment, text
+from pulumi_holdfast.controller.jobs.actions import EventReason
+from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, OutageKind, Phase, Purpose
+from pulumi_holdfast.controller.kube.objects import count, moment, text
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.state import FailbackStage, JobState, OutageKind, Phase, Purpose
 from pulumi_holdfast.ladder.json import Json
 
 #: The API server keeps Events for an hour unless it is configured otherwise; only the record remains after that.
@@ -145,6 +145,9 @@ def _phase(state: JobState, ladder: Policy | None, events: Sequence[Json], now: 
         yield "It is suspended, and the controller does not resume it. `kubectl holdfast resume` does."
     if state.phase is Phase.GIVEN_UP:
         yield "It was given up: fix the cause, then run `kubectl holdfast resume`."
+    if state.phase is Phase.REFUSED:
+        yield f"It is suspended, because it could not run to its end: {state.refusal}"
+        yield "It is resumed when that is fixed; `kubectl holdfast resume` lets it run as it is."
 
 
 def _restart_cause(state: JobState, events: Sequence[Json]) -> str:

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from pulumi_holdfast.controller.api.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
-from pulumi_holdfast.controller.jobs.deadline import finish_by_of
+from pulumi_holdfast.controller.jobs.base_observation import finish_by_of, max_cost_of
 from pulumi_holdfast.controller.jobs.jobset import replicated_jobs
 from pulumi_holdfast.controller.jobs.kinds import KINDS
-from pulumi_holdfast.controller.jobs.max_cost import max_cost_of
+from pulumi_holdfast.controller.jobs.patches import read_state
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
 from pulumi_holdfast.controller.jobs.pod_templates import pool_of
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 from pulumi_holdfast.controller.jobs.rayjob import worker_groups
-from pulumi_holdfast.controller.jobs.snapshot import Snapshot
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, Purpose
+from pulumi_holdfast.controller.kube.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.failback import failback_due_at
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, Purpose
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
 from pulumi_holdfast.ladder.quantities import format_duration
@@ -39,7 +38,7 @@ class JobView:
     against this tier, and how many move the job on (None: no number does). `cost`: so far, in the unit of the tiers' prices,
     None without prices; `node_hours`: of its nodes, None if not recorded. `max_cost`: what it may spend on on-demand nodes,
     None for any amount; `on_demand_cost`: what it has spent there. `next_limit`: what happens next by time, and `next_limit_at`
-    when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it.
+    when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it, or why it is refused.
     """
 
     reference: str
@@ -177,6 +176,8 @@ def note_of(job: Json, state: JobState | None, policy: Policy | NoPolicy, last: 
         return "; ".join(policy.problems) or "its namespace has no FallbackPolicy"
     if mapping(metadata.get("annotations")).get(STOP) == "true":
         return f"stopped by its annotation {STOP}"
+    if state is not None and state.phase is Phase.REFUSED:
+        return state.refusal
     if state is None:
         return text(last.get("message")) or "the fallback controller has not recorded it yet"
     return None
@@ -276,6 +277,8 @@ def job_row(view: JobView, now: datetime) -> tuple[str, ...]:
         when = f"in {duration_text(until)}" if until > timedelta(0) else "now"
         limit = f"{view.next_limit} {when}"
     reason = f"{view.reason} ({ago(view.reason_at, now)} ago)" if view.reason else view.note or NOTHING
+    if view.phase == Phase.REFUSED and view.note:
+        reason = f"{view.phase}: {view.note}"
     phase = f"{view.phase}, late" if view.is_late else view.phase
     waiting = ago(view.waiting_since, now)
     return (view.reference, tier, view.pool, phase, failures, waiting, limit, cost_text(view), reason)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.kubernetes.admission.rules import ALLOWED_VERSIONS, OLDEST_VERSION
+from pulumi_holdfast.config.versions import ALLOWED_VERSIONS, OLDEST_VERSION
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT

@@ -1,1 +1,1 @@
-"""The kinds of jobs that follow a ladder: how to observe one, and how to write a decision into it. Pure."""
+"""The kinds of jobs that follow a ladder: what is observed of one and recorded in it, and how a decision is written into it."""

@@ -9,7 +9,39 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pulumi_holdfast.controller.api.objects import (
+from pulumi_holdfast.controller.jobs import patches
+from pulumi_holdfast.controller.jobs.actions import EventReason, standing_event
+from pulumi_holdfast.controller.jobs.base_observation import (
+    base_observation,
+    deadline_events,
+    exits_zero_events,
+    gang_placement,
+    max_cost_events,
+)
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.pod_history import failure_cause, updated_history
+from pulumi_holdfast.controller.jobs.pod_templates import (
+    affinity_problem,
+    capacity_selection_of_child,
+    followers,
+    has_condition,
+    has_failed,
+    is_being_deleted,
+    is_complete,
+    is_older,
+    is_suspended,
+    pod_labels,
+    pool_of,
+    replicated_job_of,
+    shape_of,
+    stays_suspended,
+    will_fail,
+    with_labels,
+    with_pool,
+)
+from pulumi_holdfast.controller.jobs.pod_templates import capacity_selection as placement_in
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, is_terminating, phase_of
+from pulumi_holdfast.controller.kube.objects import (
     annotations_of,
     condition_of,
     count,
@@ -24,41 +56,6 @@ from pulumi_holdfast.controller.api.objects import (
     text,
     uid_of,
 )
-from pulumi_holdfast.controller.jobs import patches
-from pulumi_holdfast.controller.jobs.base_observation import (
-    base_observation,
-    exits_zero_events,
-    gang_placement,
-)
-from pulumi_holdfast.controller.jobs.child_jobs import (
-    capacity_selection_of_child,
-    has_condition,
-    has_failed,
-    is_being_deleted,
-    is_complete,
-    is_older,
-    is_suspended,
-    replicated_job_of,
-    stays_suspended,
-    will_fail,
-)
-from pulumi_holdfast.controller.jobs.deadline import deadline_events
-from pulumi_holdfast.controller.jobs.max_cost import max_cost_events
-from pulumi_holdfast.controller.jobs.pod_history import failure_cause, updated_history
-from pulumi_holdfast.controller.jobs.pod_templates import (
-    affinity_problem,
-    followers,
-    pod_labels,
-    pool_of,
-    shape_of,
-    with_labels,
-    with_pool,
-)
-from pulumi_holdfast.controller.jobs.pod_templates import capacity_selection as placement_in
-from pulumi_holdfast.controller.jobs.pods_and_nodes import is_terminating, phase_of
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
-from pulumi_holdfast.controller.state_machine.events import EventReason, standing_event
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import EXCLUSIVE_TOPOLOGY, JOBSET_NAME, REPLICATED_JOB
@@ -67,12 +64,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from pulumi_holdfast.controller.jobs.actions import JobEvent, Recreate, Resume, Suspend
+    from pulumi_holdfast.controller.jobs.observation import Observation
     from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-    from pulumi_holdfast.controller.jobs.snapshot import Recreation, Snapshot
-    from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-    from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
-    from pulumi_holdfast.controller.state_machine.events import JobEvent
-    from pulumi_holdfast.controller.state_machine.observation import Observation
+    from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
+    from pulumi_holdfast.controller.jobs.pods_and_nodes import Recreation, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,7 +406,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.NEVER_RESTARTS,
+            EventReason.ENDS_AT_FIRST_LOSS,
             "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet permanently, regardless of its ladder. "
             "The policy is immutable: create the JobSet again with failurePolicy.maxRestarts.",
         ),

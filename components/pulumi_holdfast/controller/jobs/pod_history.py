@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.controller.api.objects import labels_of, metadata_of, moment, name_of, text, uid_of
+from pulumi_holdfast.controller.jobs.observation import Cause, Loss, Part
 from pulumi_holdfast.controller.jobs.pods_and_nodes import (
     NodeState,
     PodEnd,
@@ -19,7 +19,7 @@ from pulumi_holdfast.controller.jobs.pods_and_nodes import (
     pool_selected_by,
     state_of_node,
 )
-from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Part
+from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, moment, name_of, text, uid_of
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from pulumi_holdfast.controller.jobs.snapshot import Snapshot
+    from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 
 
 # Longer than any useful outage window: older losses are counted, and recorded in the job's state.

@@ -1,14 +1,17 @@
-"""Reads pods and nodes: where a pod is, whether and why it has ended, and the state of its node."""
+"""A job and its surrounding objects at one moment, and what its pods and nodes show.
+
+Where a pod is, whether and why it has ended, and the state of its node.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from pulumi_holdfast.controller.api.objects import (
+from pulumi_holdfast.controller.kube.objects import (
     EARLIEST,
     LATEST,
     condition_of,
@@ -22,6 +25,46 @@ from pulumi_holdfast.controller.api.objects import (
 )
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL
+
+
+class JobKey(NamedTuple):
+    """A job's identity: its kind (`JobSet`), namespace and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A job with all objects that its observation is made from.
+
+    `pods`: those that `job_of_pod` attributes to it, including terminating and ended ones. `children`: the Jobs and
+    RayClusters that `job_of_child` attributes to it. `nodes`: by name; at least those of the pods. `claims`: the
+    NodeClaims by their node's name (`status.nodeName`), None if the cluster has none. `workloads`: Kueue's Workloads of
+    its namespace. `now`: UTC.
+    """
+
+    job: Json
+    now: datetime
+    pods: tuple[Json, ...] = ()
+    children: tuple[Json, ...] = ()
+    nodes: Mapping[str, Json] = field(default_factory=dict[str, "Json"])
+    claims: Mapping[str, Json] | None = None
+    workloads: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recreation:
+    """Two writes in this order, both idempotent; nothing is deleted, so a crash between them loses no job.
+
+    `manifest`: the successor to create; it may exist already. `patch`: the merge patch that records the successor in the
+    ended job, so that it is not recreated again.
+    """
+
+    manifest: Json
+    patch: Json
+
 
 # A kubelet that evicts because of memory or disk pressure writes "Evicted"; the pod requested too little.
 _PRESSURE: Final = "Evicted"

@@ -9,24 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pulumi_holdfast.controller.api.objects import (
-    count,
-    labels_of,
-    name_of,
-    namespace_of,
-    objects,
-    owner_of,
-    text,
-    uid_of,
-)
 from pulumi_holdfast.controller.jobs import patches
+from pulumi_holdfast.controller.jobs.actions import EventReason, standing_event
 from pulumi_holdfast.controller.jobs.base_observation import (
     base_observation,
+    deadline_events,
     exits_zero_events,
     gang_placement,
+    max_cost_events,
 )
-from pulumi_holdfast.controller.jobs.deadline import deadline_events
-from pulumi_holdfast.controller.jobs.max_cost import max_cost_events
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.jobs.pod_history import failure_cause, updated_history
 from pulumi_holdfast.controller.jobs.pod_templates import (
     affinity_problem,
@@ -38,11 +30,13 @@ from pulumi_holdfast.controller.jobs.pod_templates import (
     with_labels,
     with_pool,
 )
-from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, is_terminating
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Recreation, has_ended, is_terminating
 from pulumi_holdfast.controller.jobs.rayjob_status import (
     INVALID,
     SUSPENDED,
+    asks_for_successor,
     attempt_failed_events,
+    can_have_successor,
     deployment_status,
     ended_at,
     ended_status,
@@ -52,17 +46,20 @@ from pulumi_holdfast.controller.jobs.rayjob_status import (
     honors_suspension,
     not_suspendable_reason,
     outcome_of,
-    with_new_failures,
-)
-from pulumi_holdfast.controller.jobs.rayjob_successor import (
-    asks_for_successor,
-    can_have_successor,
     predecessor_patch,
     successor,
+    with_new_failures,
 )
-from pulumi_holdfast.controller.jobs.snapshot import JobKey, Recreation
-from pulumi_holdfast.controller.state_machine.events import EventReason, standing_event
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
+from pulumi_holdfast.controller.kube.objects import (
+    count,
+    labels_of,
+    name_of,
+    namespace_of,
+    objects,
+    owner_of,
+    text,
+    uid_of,
+)
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import CAPACITY_KEYS, RAY_GROUP
@@ -71,11 +68,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from pulumi_holdfast.controller.jobs.actions import JobEvent, Recreate, Resume, Suspend
+    from pulumi_holdfast.controller.jobs.observation import Observation
     from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-    from pulumi_holdfast.controller.jobs.snapshot import Snapshot
-    from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
-    from pulumi_holdfast.controller.state_machine.events import JobEvent
-    from pulumi_holdfast.controller.state_machine.observation import Observation
+    from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 
 
 _UNBOUNDED: Final = 2**31 - 1
@@ -367,7 +363,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            EventReason.HEAD_SELECTS_CAPACITY,
+            EventReason.CANNOT_FOLLOW,
             f"Its head selects {', '.join(capacity)}. Moves do not move the head, where it is, and its loss ends the whole "
             "attempt: remove the selector, and the head runs on the default on-demand pool.",
         ),

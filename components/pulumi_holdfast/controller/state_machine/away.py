@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobStep, Suspend, standing_event
+from pulumi_holdfast.controller.jobs.observation import CopyStatus, Observation
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.policy.policy import Policy, cluster_of, pool_there
-from pulumi_holdfast.controller.state_machine.actions import JobStep, Suspend
-from pulumi_holdfast.controller.state_machine.capacity_wait import track_wait
-from pulumi_holdfast.controller.state_machine.closed_tiers import kept_from_lower_tiers
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent, standing_event
 from pulumi_holdfast.controller.state_machine.failback import reserved_tier, step_failback
 from pulumi_holdfast.controller.state_machine.failover import (
     SLOW_SUSPENSION_AFTER,
@@ -14,11 +13,18 @@ from pulumi_holdfast.controller.state_machine.failover import (
     fail_over,
     failover_event,
 )
-from pulumi_holdfast.controller.state_machine.observation import CopyStatus, Observation
 from pulumi_holdfast.controller.state_machine.pacing import paced_policy, slack_event
-from pulumi_holdfast.controller.state_machine.spending_limits import limited_policy, spending_event
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
-from pulumi_holdfast.controller.state_machine.tier_visit import RankedTier, new_tier_visit, tier_below
+from pulumi_holdfast.controller.state_machine.spending_limits import (
+    kept_from_lower_tiers,
+    limited_policy,
+    spending_event,
+)
+from pulumi_holdfast.controller.state_machine.tier_visit import (
+    RankedTier,
+    new_tier_visit,
+    tier_below,
+    track_wait,
+)
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import LOST_COPY
 from pulumi_holdfast.ladder.quantities import format_duration
@@ -28,7 +34,7 @@ def go_away(state: JobState, observation: Observation) -> JobStep:
     """Enter a tier in another cluster: no pod of the job is left here, and its copy is created there."""
     entered = new_tier_visit(state, observation, pool=state.pool, rank=state.rank)
     report = JobEvent(
-        reason=EventReason.MOVED_AWAY,
+        reason=EventReason.MOVED,
         message=(
             f"No pod of the job is left: a copy of it is created in the cluster {cluster_of(state.pool)}, for the pool "
             f"{pool_there(state.pool)}, and continues from the latest checkpoint."
@@ -62,6 +68,7 @@ def seen_there(state: JobState, observation: Observation) -> Observation:
         pods_placed=copy.pods_placed,
         pods_missing=0,
         losses=(),
+        checkpoints_on_request=False,  # a copy is not reached by requests: it gets SIGTERM
         starting_since=None,
         contending_gang=None,
         pools=pools,
@@ -106,7 +113,7 @@ def _track(state: JobState, seen: Observation) -> tuple[JobState, tuple[JobEvent
 def _why_leave(state: JobState, seen: Observation, policy: Policy) -> JobEvent | None:
     if seen.copy is not None and seen.copy.is_given_up:
         return JobEvent(
-            reason=EventReason.COPY_GIVEN_UP,
+            reason=EventReason.TIER_UNAVAILABLE,
             message=f"The copy of the job is given up in the cluster {cluster_of(state.pool)}.",
             is_warning=True,
         )
@@ -149,7 +156,7 @@ def slow_return_event(state: JobState, observation: Observation) -> tuple[JobEve
         return ()
     return (
         standing_event(
-            EventReason.SLOW_RETURN,
+            EventReason.SLOW_SUSPENSION,
             f"A copy of the job in another cluster still exists {format_duration(SLOW_SUSPENSION_AFTER)} after its recall, so the "
             "job is not resumed here. Check whether that cluster answers, and the copy's pods. If the cluster is lost "
             f"permanently, set the annotation {LOST_COPY} to the epoch of the transfer.",

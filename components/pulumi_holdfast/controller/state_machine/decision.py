@@ -9,40 +9,41 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     Action,
+    EventReason,
     ForceDelete,
+    JobEvent,
     JobStep,
     Recreate,
     ReleaseReservation,
     Resume,
     Suspend,
     WriteState,
+    standing_event,
 )
+from pulumi_holdfast.controller.jobs.observation import NO_JUMP, Observation
+from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose, UnreadableState
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.away import seen_there
-from pulumi_holdfast.controller.state_machine.capacity_wait import (
-    is_reached,
-    pods_missing_deadline,
-    yield_deadline,
-)
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent, standing_event
 from pulumi_holdfast.controller.state_machine.failback import failback_deadlines
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER, failover_deadlines
 from pulumi_holdfast.controller.state_machine.ledger import LEDGER_INTERVAL, ledger_due_at, with_ledger
-from pulumi_holdfast.controller.state_machine.observation import NO_JUMP, Observation
 from pulumi_holdfast.controller.state_machine.outages import unreachable_deadline
 from pulumi_holdfast.controller.state_machine.pacing import paced_policy, pacing_deadlines, track_pace
 from pulumi_holdfast.controller.state_machine.phases import step_finished, step_running, step_suspended
+from pulumi_holdfast.controller.state_machine.refusal import judgement_events, step_refused
 from pulumi_holdfast.controller.state_machine.spending_limits import limited_policy, spending_deadlines
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase, Purpose, UnreadableState
 from pulumi_holdfast.controller.state_machine.stops import step_stop, step_suspended_externally
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     current_tier,
     first_tier_visit,
+    is_reached,
     new_tier_visit,
+    pods_missing_deadline,
     resume_tier_visit,
     with_expected_restart,
+    yield_deadline,
 )
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
@@ -97,7 +98,7 @@ def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEv
     """Return why the controller must not touch a job that follows the ladder, and the fix; None if it may."""
     if observation.is_managed_by_kueue:
         return standing_event(
-            EventReason.MANAGED_BY_KUEUE,
+            EventReason.CANNOT_FOLLOW,
             "Kueue manages the job and would revert the fallback controller's changes, so it is ignored. Remove the label "
             "kueue.x-k8s.io/queue-name from a job that must follow the ladder, or order Kueue's flavors instead.",
         )
@@ -125,11 +126,11 @@ def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
 def _without_policy(policy: NoPolicy) -> JobEvent:
     if policy.problems:
         return standing_event(
-            EventReason.POLICY_UNUSABLE,
+            EventReason.NOT_ON_LADDER,
             f"The FallbackPolicy {LADDER} cannot be followed, so the job stays where it is: {' '.join(policy.problems)}",
         )
     return standing_event(
-        EventReason.NO_POLICY,
+        EventReason.NOT_ON_LADDER,
         f'The job has the label `{FOLLOWS}: "{FOLLOWS_VALUE}"`, but its namespace has no FallbackPolicy {LADDER}: it stays '
         "where it is. Create one, or remove the label.",
     )
@@ -266,11 +267,9 @@ def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Job
         return JobStep(state=None, events=(not_on_ladder_event(observation, policy),))
     first = with_ledger(first_tier_visit(observation, observation.pool, rank), observation, policy)
     first = track_pace(first, observation, policy)
-    return (
-        step_suspended_externally(first, observation)
-        if observation.suspended
-        else step_running(first, observation, policy)
-    )
+    if observation.suspended:
+        return step_suspended_externally(first, observation)
+    return step_refused(first, observation) or step_running(first, observation, policy)
 
 
 def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
@@ -295,7 +294,7 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         state = with_expected_restart(resumed, state, observation)
     if observation.pool != state.pool:
         return _put_elsewhere(state, untracked, observation, policy)
-    return step_running(state, observation, policy)
+    return step_refused(state, observation) or step_running(state, observation, policy)
 
 
 def _put_elsewhere(state: JobState, untracked: JobState, observation: Observation, policy: Policy) -> JobStep:
@@ -352,6 +351,10 @@ def _complete(
     return Decision(
         state=step.state,
         actions=actions,
-        events=(*step.events, *(observation.notices if step.state is not None else ())),
+        events=(
+            *step.events,
+            *(observation.notices if step.state is not None else ()),
+            *judgement_events(step.state, observation),
+        ),
         requeue_at=None if step.state is None else next_requeue(step.state, observation, policy),
     )

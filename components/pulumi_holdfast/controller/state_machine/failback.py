@@ -1,29 +1,37 @@
-"""Failback: when a better tier is tried, and the stages of an attempt.
+"""Failback: when a better tier is tried, the stages of an attempt, and the order in which jobs reserve capacity.
 
-The running job is not changed until its capacity on the better tier is reserved.
+The running job is not changed until its capacity on the better tier is reserved. In each pool one reservation at a time is
+incomplete, the oldest job's: two gangs that each reserve half of the free nodes would both reach their timeouts, again and again.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from pulumi_holdfast.controller.policy.policy import Policy
-from pulumi_holdfast.controller.reservations.placement import placement_problem
-from pulumi_holdfast.controller.reservations.pod_shapes import gang_size, machines_needed
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     CreatePlaceholders,
     DeletePlaceholders,
+    EventReason,
+    JobEvent,
     JobStep,
     ReleaseReservation,
     RequestCheckpoint,
     TaintReservedNodes,
 )
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
+from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.pod_shapes import gang_size, machines_needed, placement_problem
+from pulumi_holdfast.controller.jobs.state import (
+    FailbackAttempt,
+    FailbackStage,
+    JobState,
+    Phase,
+    UnreadableState,
+)
+from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT, fail_back
-from pulumi_holdfast.controller.state_machine.observation import ContendingGang, Observation, PoolStatus
-from pulumi_holdfast.controller.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
 from pulumi_holdfast.controller.state_machine.tier_visit import RankedTier, is_past_deadline, tiers_above
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.quantities import format_duration
@@ -120,7 +128,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         message = (
             f"No capacity can be reserved on a better tier, because {problem}; the job stays on {state.pool}."
         )
-        event = JobEvent(reason=EventReason.PLACEMENT_NOT_RESERVABLE, message=message)
+        event = JobEvent(reason=EventReason.CANNOT_FAIL_BACK, message=message)
         return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
     if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
@@ -130,7 +138,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
             state=replace(state, last_failback_at=observation.now),
             events=(
                 JobEvent(
-                    reason=EventReason.FAILBACK_NO_CAPACITY,
+                    reason=EventReason.CANNOT_FAIL_BACK,
                     message=f"No better tier's limits allow as many nodes as the job needs; it stays on {state.pool}.",
                 ),
             ),
@@ -194,8 +202,7 @@ def _await_reservation(
 def _reservation_complete(
     state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
 ) -> JobStep:
-    if not observation.checkpoints_on_request or state.phase is Phase.AWAY:
-        # A copy is not reached by requests: it gets SIGTERM.
+    if not observation.checkpoints_on_request:
         return fail_back(state, observation, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
     return JobStep(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))
@@ -302,3 +309,49 @@ def _has_capacity(tier_above: RankedTier, observation: Observation) -> bool:
         or machines_needed(observation.shapes, tier_above.tier.facts.machine)
         <= min(limits) - known.nodes_in_use
     )
+
+
+K = TypeVar("K")
+
+
+def reserving_pool(state: JobState | UnreadableState | None, observation: Observation) -> str | None:
+    """Return the pool in which a job reserves capacity and does not have all of it yet; None if there is none."""
+    if not isinstance(state, JobState) or state.failback is None or not observation.follows:
+        return None
+    if state.failback.stage not in {FailbackStage.RESERVING, FailbackStage.TAINTING}:
+        return None
+    held = observation.reservation
+    is_whole = held is not None and held.pool == state.failback.pool
+    is_whole = is_whole and held is not None and held.placed >= gang_size(observation.shapes)
+    return None if is_whole else state.failback.pool
+
+
+class ReservationQueue(Generic[K]):
+    """The incomplete reservations of all jobs, by pool."""
+
+    def __init__(self) -> None:
+        self._reserving: dict[K, str] = {}
+        self._gangs: dict[str, dict[K, ContendingGang]] = {}
+
+    def update(
+        self, key: K, state: JobState | UnreadableState | None, observation: Observation
+    ) -> Mapping[str, ContendingGang]:
+        """Store a job's reservation, and return the oldest of the other jobs that reserve capacity, by pool."""
+        self.forget(key)
+        pool = reserving_pool(state, observation)
+        if pool is not None:
+            self._reserving[key] = pool
+            gang = ContendingGang(uid=observation.uid, created=observation.created)
+            self._gangs.setdefault(pool, {})[key] = gang
+        found: dict[str, ContendingGang] = {}
+        for each, gangs in self._gangs.items():
+            others = [gang for other, gang in gangs.items() if other != key]
+            if others:
+                found[each] = min(others)
+        return found
+
+    def forget(self, key: K) -> None:
+        """Remove a deleted job."""
+        pool = self._reserving.pop(key, None)
+        if pool is not None:
+            self._gangs[pool].pop(key, None)

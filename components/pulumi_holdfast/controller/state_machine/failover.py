@@ -5,21 +5,22 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier, home_pool
-from pulumi_holdfast.controller.state_machine.actions import JobStep, RequestCheckpoint, Suspend
-from pulumi_holdfast.controller.state_machine.capacity_wait import is_reached, time_waited, wait_ends
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
-from pulumi_holdfast.controller.state_machine.observation import Observation
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobStep, RequestCheckpoint, Suspend
+from pulumi_holdfast.controller.jobs.observation import Observation
+from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, Phase, Purpose
+from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
-from pulumi_holdfast.controller.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     MISSING_POOL_GRACE,
     NO_WAIT,
     RankedTier,
     current_tier,
+    is_reached,
     pool_exists,
     pool_missing_deadline,
     tier_below,
+    time_waited,
+    wait_ends,
 )
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures
@@ -50,7 +51,7 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
         missing_pool_deadline(state, observation), observation.now
     ):
         return JobEvent(
-            reason=EventReason.POOL_MISSING,
+            reason=EventReason.TIER_UNAVAILABLE,
             message=f"The pool {state.pool} does not exist, so the job does not wait for its capacity.",
             is_warning=True,
         )
@@ -92,7 +93,7 @@ def _closed_event(tier: PolicyTier, observation: Observation) -> JobEvent | None
         )
     if window.begins is not None and not window.has_begun(observation.now):
         return JobEvent(
-            reason=EventReason.CAPACITY_NOT_BEGUN,
+            reason=EventReason.TIER_UNAVAILABLE,
             message=f"The reserved capacity of {tier.pool} begins at {format_time(window.begins)}, so the job does not wait for it.",
         )
     return None
@@ -189,7 +190,7 @@ def _tier_removed_event(state: JobState, observation: Observation) -> JobEvent |
     if observation.is_placed:
         return None
     return JobEvent(
-        reason=EventReason.TIER_REMOVED,
+        reason=EventReason.TIER_UNAVAILABLE,
         message=f"{state.pool} is no longer a tier of the ladder, so a job does not wait for its capacity.",
     )
 
@@ -294,7 +295,7 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> JobStep
         suspended_at=observation.now,
         failback=None,
     )
-    return JobStep(state=ended, actions=(Suspend(state=ended, pool=home_pool(ended.pool)),), events=(why,))
+    return JobStep(state=ended, actions=(Suspend(state=ended, pool=ended.template_pool),), events=(why,))
 
 
 def suspend_again(state: JobState, observation: Observation) -> JobStep:
@@ -308,7 +309,7 @@ def _suspension(state: JobState) -> Suspend:
 
     A copy has a template of its own, so a job that goes to another cluster keeps its template.
     """
-    return Suspend(state=state, pool=home_pool(state.pool), tolerate_reservation=moves_to_reservation(state))
+    return Suspend(state=state, pool=state.template_pool, tolerate_reservation=moves_to_reservation(state))
 
 
 def moves_to_reservation(state: JobState) -> bool:

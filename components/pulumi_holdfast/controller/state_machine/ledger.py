@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.observation import CopyStatus, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, capacity_of, pool_in, tier_of
-from pulumi_holdfast.controller.state_machine.observation import CopyStatus, Observation, PoolStatus
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import DEFAULT_RESTART_COST

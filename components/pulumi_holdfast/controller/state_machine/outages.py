@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.observation import Cause, Loss, Observation
+from pulumi_holdfast.controller.jobs.state import JobState, OutageKind, TimedFailure
 from pulumi_holdfast.controller.policy.policy import Policy
-from pulumi_holdfast.controller.state_machine.observation import Cause, Loss, Observation
-from pulumi_holdfast.controller.state_machine.state import JobState, OutageKind, TimedFailure
 from pulumi_holdfast.controller.state_machine.tier_visit import latest_loss_at
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent, standing_event
-from pulumi_holdfast.controller.state_machine.state import JobState, Pace, Phase
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, standing_event
+from pulumi_holdfast.controller.jobs.state import JobState, Pace, Phase
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.quantities import format_duration
 
 if TYPE_CHECKING:
+    from pulumi_holdfast.controller.jobs.observation import Deadline, Observation
     from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
-    from pulumi_holdfast.controller.state_machine.observation import Deadline, Observation
 
 _NOTHING: Final = timedelta(0)
 

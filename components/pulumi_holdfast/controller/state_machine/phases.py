@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, cluster_of, home_pool
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
+    JobEvent,
     JobStep,
     Recreate,
     Resume,
 )
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation
+from pulumi_holdfast.controller.jobs.state import JobState, OutageKind, Phase, Purpose
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.away import (
     go_away,
     seen_there,
@@ -19,16 +23,6 @@ from pulumi_holdfast.controller.state_machine.away import (
     step_away,
     why_move,
 )
-from pulumi_holdfast.controller.state_machine.capacity_wait import (
-    is_reached,
-    must_yield,
-    pause_length,
-    pods_missing_events,
-    slow_start_events,
-    track_wait,
-)
-from pulumi_holdfast.controller.state_machine.closed_tiers import kept_from_lower_tiers
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
 from pulumi_holdfast.controller.state_machine.failback import (
     reserved_tier,
     step_failback,
@@ -49,33 +43,39 @@ from pulumi_holdfast.controller.state_machine.failover import (
     yield_event,
 )
 from pulumi_holdfast.controller.state_machine.ledger import on_demand_price, spending_text
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Observation
 from pulumi_holdfast.controller.state_machine.outages import count_eviction, count_losses, counted_failures
 from pulumi_holdfast.controller.state_machine.pacing import late_event, paced_policy
+from pulumi_holdfast.controller.state_machine.refusal import accepted
 from pulumi_holdfast.controller.state_machine.spending_limits import (
     PRICE_INTERVAL,
     is_closed_below,
     is_held,
+    kept_from_lower_tiers,
     limited_policy,
     other_tier,
     spending_warnings,
 )
-from pulumi_holdfast.controller.state_machine.state import JobState, OutageKind, Phase, Purpose
 from pulumi_holdfast.controller.state_machine.stops import MOVES, step_taken_over
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     at_rest,
     current_tier,
     is_available,
+    is_reached,
+    must_yield,
     new_tier_visit,
+    pause_length,
+    pods_missing_events,
     resume_tier_visit,
+    slow_start_events,
     tier_below,
+    track_wait,
 )
 from pulumi_holdfast.ladder.frozen import replace
 
-_COUNTED_REASONS: Final = {
-    OutageKind.EVICTION: EventReason.EVICTION_COUNTED,
-    OutageKind.APPLICATION: EventReason.APPLICATION_COUNTED,
-    OutageKind.UNEXPLAINED: EventReason.UNEXPLAINED_COUNTED,
+_CAUSES: Final = {
+    OutageKind.EVICTION: "an eviction",
+    OutageKind.APPLICATION: "a failure of the program",
+    OutageKind.UNEXPLAINED: "a restart whose cause no replica observed",
 }
 
 
@@ -139,13 +139,11 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
     if spent <= counted_failures(before, policy.failures) or after.outage_kind is None:
         return ()
     tier = current_tier(after, policy)
-    limit = tier.max_failures if tier and tier.is_spent(10**9) else None
+    of = f" of {tier.max_failures}" if tier and tier.is_spent(10**9) else ""
     return (
         JobEvent(
-            reason=_COUNTED_REASONS[after.outage_kind],
-            message=f"Failures on {after.pool}: {spent} of {limit}."
-            if limit is not None
-            else f"Failures on {after.pool}: {spent}.",
+            reason=EventReason.OUTAGE_COUNTED,
+            message=f"Failures on {after.pool}: {spent}{of}; the last was {_CAUSES[after.outage_kind]}.",
         ),
     )
 
@@ -179,7 +177,7 @@ MAX_RESUSPENSIONS: Final = 3
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     """Take a suspended job one step further. A move is completed even if the ladder is gone."""
     step = _step_suspended(state, observation, policy)
-    is_moving = observation.follows and state.phase is not Phase.GIVEN_UP
+    is_moving = observation.follows and state.phase not in {Phase.GIVEN_UP, Phase.REFUSED}
     if not isinstance(policy, Policy) or not is_moving or observation.is_managed_by_kueue:
         return step
     seen = seen_there(state, observation)
@@ -199,6 +197,11 @@ def _step_suspended(state: JobState, observation: Observation, policy: Policy | 
         return JobStep(state=state)
     if not observation.follows:
         return step_taken_over(state, observation)
+    if state.phase is Phase.REFUSED:
+        found = accepted(state, observation)
+        if found is None or found.phase is Phase.REFUSED:
+            return JobStep(state=found or state)
+        state = found
     if state.phase is Phase.AWAY:
         return step_away(state, observation, policy) if isinstance(policy, Policy) else JobStep(state=state)
     if state.phase is Phase.PAUSED:
@@ -208,7 +211,7 @@ def _step_suspended(state: JobState, observation: Observation, policy: Policy | 
 
 def _suspending(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     state = _with_valid_target(state, observation, policy)
-    if home_pool(state.pool) not in {observation.pool, ""}:
+    if state.template_pool not in {observation.pool, ""}:
         return suspend_again(state, observation)
     slow = _slow_suspension_event(state, observation)
     if observation.pods_remaining > 0:
@@ -273,7 +276,7 @@ def _resume(
     is_bought = moves_to_reservation(state)
     if isinstance(policy, Policy) and not is_bought and is_held(state, observation, policy):
         return JobStep(state=replace(state, phase=Phase.PAUSED, resume_at=observation.now + PRICE_INTERVAL))
-    if cluster_of(state.pool):
+    if state.is_elsewhere:
         return go_away(state, observation)
     is_move = state.purpose in MOVES
     resumed = (
@@ -299,7 +302,7 @@ def _resume(
 def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if isinstance(policy, Policy) and not is_reached(state.resume_at, observation.now):
         return JobStep(state=state)
-    is_elsewhere = home_pool(state.pool) not in {observation.pool, ""}
+    is_elsewhere = state.template_pool not in {observation.pool, ""}
     if observation.pods_remaining > 0 or is_elsewhere or observation.outdated_children > 0:
         return JobStep(state=replace(state, phase=Phase.SUSPENDING, purpose=Purpose.RESTART, resume_at=None))
     valid = _with_valid_target(state, observation, policy)

@@ -2,7 +2,7 @@
 
 `maxPrice` bounds what is bought: a job that has all of its nodes keeps them, at whatever price. `max-cost` bounds what is
 spent on on-demand, which only grows: a tier that it has closed stays closed for the job. A price that is not known closes
-nothing.
+nothing. A job that must leave its tier while limits close all lower tiers pauses, moves elsewhere or is given up.
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobStep, standing_event
+from pulumi_holdfast.controller.jobs.observation import Observation
+from pulumi_holdfast.controller.jobs.pod_shapes import machines_needed
+from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
 from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
-from pulumi_holdfast.controller.reservations.pod_shapes import machines_needed
-from pulumi_holdfast.controller.state_machine.capacity_wait import is_reached, wait_ends
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent, standing_event
+from pulumi_holdfast.controller.state_machine.failover import fail_over, give_up, pause
 from pulumi_holdfast.controller.state_machine.ledger import price_of, use_of
-from pulumi_holdfast.controller.state_machine.observation import Observation
 from pulumi_holdfast.controller.state_machine.pacing import copy_is_on_demand, pacing_of
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     NO_WAIT,
     RankedTier,
     current_tier,
     is_available,
+    is_reached,
     ranked_tiers,
     tier_below,
+    wait_ends,
 )
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import MAX_COST, CapacityType
@@ -259,3 +261,27 @@ def _uncovered_deadline(state: JobState, observation: Observation, policy: Polic
             "the deadline: the job finishes in time only if spot nodes are available. Raise max-cost, or move finish-by.",
         ),
     )
+
+
+def kept_from_lower_tiers(
+    state: JobState, observation: Observation, policy: Policy, why: JobEvent
+) -> JobStep | None:
+    """The move of a job that must leave its tier while cost limits exclude all lower tiers; None if it stays.
+
+    A job whose program fails stays: it would fail on every tier in turn.
+    """
+    is_price = why.reason in {EventReason.PRICE_ABOVE_MAX, EventReason.MAX_COST_REACHED}
+    if not is_price and not is_closed_below(state, observation, policy):
+        return None
+    ends = ends_at_max_cost(state, observation, policy)
+    if ends is not None:
+        return give_up(state, observation, ends)
+    if why.reason is EventReason.MAX_FAILURES_REACHED:
+        return None
+    if why.reason is EventReason.PRICE_ABOVE_MAX:
+        said = replace(why, message=f"{why.message} It is suspended until cost limits allow a tier.")
+        return pause(state, observation, Purpose.RESTART, said)
+    other = other_tier(state, observation, policy)
+    if other is None and why.reason is EventReason.MAX_COST_REACHED:
+        other = first_other_than_on_demand(state, policy)
+    return None if other is None else fail_over(state, observation, policy, other, why)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import cluster_of, home_pool
-from pulumi_holdfast.controller.state_machine.actions import DeleteChildren, JobStep, Suspend
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
-from pulumi_holdfast.controller.state_machine.observation import Observation
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase, Purpose
+from pulumi_holdfast.controller.jobs.actions import DeleteChildren, EventReason, JobEvent, JobStep, Suspend
+from pulumi_holdfast.controller.jobs.observation import Observation
+from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     at_rest,
     first_tier_visit,
@@ -29,7 +27,7 @@ def stopped_state(state: JobState, observation: Observation) -> JobState:
 
     A job that is in another cluster, or on its way there, is resumed in its own: on the tier that its template selects.
     """
-    elsewhere = cluster_of(state.pool) and observation.pool
+    elsewhere = state.is_elsewhere and observation.pool
     if elsewhere or (state.suspended_by_us and state.purpose in MOVES):
         pool = observation.pool if elsewhere and observation.pool else state.pool
         entered = new_tier_visit(state, observation, pool=pool, rank=state.rank)
@@ -43,7 +41,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> JobS
         state=stopped_state(state, observation),
         events=(
             JobEvent(
-                reason=EventReason.SUSPENDED_EXTERNALLY,
+                reason=EventReason.STOPPED,
                 message=(
                     "The job was suspended by another client: it stays suspended until `suspend: false` is "
                     "set."
@@ -55,7 +53,7 @@ def step_suspended_externally(state: JobState, observation: Observation) -> JobS
 
 def step_stop(state: JobState | None, observation: Observation) -> JobStep | None:
     """Stop a job whose user or home requests it; None without a request, or if it cannot be suspended now."""
-    pool = observation.pool if state is None or not state.suspended_by_us else home_pool(state.pool)
+    pool = observation.pool if state is None or not state.suspended_by_us else state.template_pool
     is_ended = observation.outcome is not None or observation.is_managed_by_kueue
     if not observation.stop_requested or is_ended or pool is None:
         return None

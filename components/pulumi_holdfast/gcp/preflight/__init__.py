@@ -11,7 +11,7 @@ from pulumi_holdfast.gcp.preflight.queries import ProjectQueries
 from pulumi_holdfast.ladder.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
 
 __all__ = ["Project", "check_project"]
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.quotas import advice
-from pulumi_holdfast.gcp.config.cluster import GcpExistingCluster
-from pulumi_holdfast.gcp.config.network import GcpNewNetwork
+from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, GcpNewNetwork
 from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
 from pulumi_holdfast.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
 from pulumi_holdfast.gcp.preflight.quotas import quota_uses
@@ -21,8 +20,7 @@ from pulumi_holdfast.ladder.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pulumi_holdfast.gcp.config.cluster import Channel, GcpCluster
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster, GcpPlatform
     from pulumi_holdfast.gcp.preflight.quotas import Granted
 
 
@@ -111,11 +109,11 @@ def _changed_ranges(network: GcpNewNetwork, existing: SubnetworkRanges) -> Itera
     at = f"{PLATFORM}.network"
     if not IPv4Network(existing.nodes).subnet_of(IPv4Network(network.nodes_cidr)):
         yield Problem(
-            field=f"{at}.nodesCidr",
+            field=f"{at}.cidr",
             value=f"{format_value(network.nodes_cidr)}, but the stack's subnetwork has {existing.nodes}",
             allowed=f"{existing.nodes} or a block that contains it: any other block replaces the subnetwork, the cluster "
             "and everything in it",
-            fix=f"Write `nodesCidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "
+            fix=f"Write `cidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "
             "stack and move the jobs.",
         )
     asked = (

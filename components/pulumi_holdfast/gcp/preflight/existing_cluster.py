@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pulumi_gcp.container.outputs import GetClusterNodePoolResult
 
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.ladder.errors import Problem
 
 

@@ -12,7 +12,7 @@ from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_acco
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
-from pulumi_holdfast.gcp.config.cluster import Channel, GcpCluster
+from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster
 from pulumi_holdfast.gcp.network import PODS_RANGE, SERVICES_RANGE, subnetwork_name
 from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges
 from pulumi_holdfast.gcp.preflight.existing_cluster import existing_gke
@@ -23,7 +23,7 @@ from pulumi_holdfast.ladder.machines import zones_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight.quotas import Granted
 
 

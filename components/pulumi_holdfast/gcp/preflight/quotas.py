@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
-from pulumi_holdfast.gcp.config.cluster import GcpExistingCluster
-from pulumi_holdfast.gcp.config.pool import Upgrades
+from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Upgrades
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, boot_disk_of
@@ -23,7 +22,7 @@ from pulumi_holdfast.ladder.machines import Machine, boot_disk_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pulumi_holdfast.gcp.config.stack import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
 
 
 @dataclass(frozen=True, order=True)

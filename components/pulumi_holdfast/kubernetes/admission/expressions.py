@@ -7,6 +7,7 @@ All expressions use optional field selection (`.?`): an expression that fails on
 from __future__ import annotations
 
 import json
+from string import Formatter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pulumi_holdfast.ladder.labels import ZONE
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pulumi_holdfast.kubernetes.admission.rules import NodeSelection, TolerationRule
+    from pulumi_holdfast.ladder.reachability.messages import MessageTemplate
     from pulumi_holdfast.ladder.taints import Taint
 
 _Marks: TypeAlias = Literal["labels", "annotations"]
@@ -35,6 +37,25 @@ def text(value: str) -> str:
 def texts(values: Iterable[str]) -> str:
     """Return a list literal of strings."""
     return json.dumps(list(values))
+
+
+def fill_template(template: str, **values: str) -> str:
+    """Return a message template as an expression; `values` are expressions for strings by their placeholder.
+
+    Raises KeyError for a placeholder without an expression.
+    """
+    parts: list[str] = []
+    for literal, name, _, _ in Formatter().parse(template):
+        if literal:
+            parts.append(text(literal))
+        if name is not None:
+            parts.append(f"({values[name]})")
+    return f"({' + '.join(parts)})"
+
+
+def fill_sentence(words: MessageTemplate, **values: str) -> str:
+    """Return a reason with its fix, filled."""
+    return fill_template(words.sentence, **values)
 
 
 def matches_rule(rule: TolerationRule) -> str:

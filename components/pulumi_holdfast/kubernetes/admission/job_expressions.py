@@ -6,7 +6,8 @@ same for both kinds; `JobKind` holds the difference, which is where the template
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.kubernetes.admission.expressions import (
@@ -28,8 +29,6 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.ladder import UNLIMITED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
 
 #: Whether the tier `t` is of the cluster's own: pods of a job select no other, and a pool elsewhere may have the name of one here.
@@ -45,8 +44,9 @@ class JobKind:
 
     `templates` is the path below `object.spec` to the list of items that have a template, `name` the field
     that names an item, `pod_template` the path from an item to its template. `controller` is the value of
-    `managedBy` for jobs of the kind's own operator. `also` is a further condition for a job to follow a
-    ladder.
+    `managedBy` for jobs of the kind's own operator. `unstoppable` are fields with which its operator cannot suspend a job, each
+    with the expression for whether it is set: such a job follows no ladder. `other_pods` are the optional specifications of pods
+    that follow none.
     """
 
     group: str
@@ -56,11 +56,12 @@ class JobKind:
     name: str
     pod_template: Sequence[str]
     controller: str
-    also: str = "true"
+    unstoppable: Mapping[str, str] = field(default_factory=dict[str, str])
+    other_pods: Sequence[str] = ()
 
     def items_of(self, job: str) -> str:
         """The list of items that have a pod template."""
-        return f"{job}.spec{''.join(f'.?{step}' for step in self.templates)}.orValue([])"
+        return f"{job}.?spec{''.join(f'.?{step}' for step in self.templates)}.orValue([])"
 
     def template_of(self, item: str) -> str:
         """The pod template of an item, as an optional."""
@@ -100,7 +101,8 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
         "label": f'object.metadata.?labels[?{text(FOLLOWS)}].orValue("")',
         "adjusted": f"object.metadata.?annotations[?{text(ORIGINAL)}].hasValue()",
         "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
-        "own": f"object.spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)} && {kind.also}",
+        "own": f"object.?spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)}"
+        + "".join(f" && !({is_set})" for is_set in kind.unstoppable.values()),
         "wished": (
             f"variables.own && (variables.label == {text(FOLLOWS_VALUE)} || "
             'variables.label == "" && variables.spots.exists(s, s) && variables.suited)'

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.kubernetes.admission.expressions import affinity_terms, text, texts
-from pulumi_holdfast.kubernetes.admission.tier_checks import fill_sentence
+from pulumi_holdfast.kubernetes.admission.expressions import affinity_terms, fill_sentence, text, texts
 from pulumi_holdfast.ladder.labels import (
     AFTER_MAX_COST,
     CAPACITY_KEYS,
@@ -103,7 +102,7 @@ def jobset_claims() -> str:
     name = f"string(t.?metadata.?name.orValue({text('?')}))"
     why = fill_sentence(messages.CLAIM, name=text("the job"), claim=name)
     return (
-        "object.spec.?volumeClaimPolicies.orValue([]).map(p, p.?templates.orValue([])"
+        "object.?spec.?volumeClaimPolicies.orValue([]).map(p, p.?templates.orValue([])"
         f".filter(t, !({name} in variables.claims)).map(t, {why})).flatten()"
     )
 
@@ -114,7 +113,7 @@ def jobset_ends_on_eviction() -> str:
     The first matching rule applies. A rule for only some of the jobs, or for other messages, does not match
     an eviction.
     """
-    policy = "object.spec.?failurePolicy"
+    policy = "object.?spec.?failurePolicy"
     patterns = "r.?onJobFailureMessagePatterns.orValue([])"
     reasons = "r.?onJobFailureReasons.orValue([])"
     matches = (
@@ -135,8 +134,8 @@ def rayjob_ends_on_failure(recreate: str) -> str:
 
     Interactive RayJobs cannot have retries.
     """
-    none = "object.spec.?backoffLimit.orValue(0) == 0"
-    by_hand = f"object.spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
+    none = "object.?spec.?backoffLimit.orValue(0) == 0"
+    by_hand = f"object.?spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
     recreated = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
     why = fill_sentence(messages.ENDS_ON_FAILURE)
     return f"{_CREATION} && {none} && !({by_hand}) && !({recreated}) ? [{why}] : []"
@@ -162,15 +161,11 @@ def unusable_max_cost() -> str:
     return " + ".join(f"({fault} ? [{why}] : [])" for fault, why in found.items())
 
 
-def rayjob_cannot_suspend() -> str:
-    """A RayJob that KubeRay does not suspend."""
-    fields = {
-        "clusterSelector": "size(object.spec.?clusterSelector.orValue({})) > 0",
-        "deletionStrategy.deletionRules": "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
-    }
+def cannot_suspend(kind: JobKind) -> str:
+    """Fields with which the job's operator does not suspend it."""
     found = [
-        f"({is_there} ? [{fill_sentence(messages.CANNOT_STOP, field=text(name))}] : [])"
-        for name, is_there in fields.items()
+        f"({is_set} ? [{fill_sentence(messages.CANNOT_STOP, field=text(name))}] : [])"
+        for name, is_set in kind.unstoppable.items()
     ]
     return " + ".join(found)
 

@@ -48,7 +48,7 @@ MOST_RESTARTS: Final = 1_000_000
 EVICTIONS: Final = "EvictionsDoNotCount"
 
 _DISRUPTED: Final = "DisruptionTarget"
-_MAX_RESTARTS: Final = "object.spec.?failurePolicy.?maxRestarts.orValue(0)"
+_MAX_RESTARTS: Final = "object.?spec.?failurePolicy.?maxRestarts.orValue(0)"
 
 
 def jobset_patches(capacity: Sequence[NodeSelection]) -> str:
@@ -80,7 +80,7 @@ def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
     )
     of_each = " + ".join([restore_tier(JOBSET, capacity), *_fail_on_lost_pod(), only_if(missing, completion)])
     ours = f'r.?name.orValue("") == {text(EVICTIONS)}'
-    has_rule = f"object.spec.?failurePolicy.?rules.orValue([]).exists(r, {ours})"
+    has_rule = f"object.?spec.?failurePolicy.?rules.orValue([]).exists(r, {ours})"
     before = "oldObject.spec.?failurePolicy.?maxRestarts.orValue(0)"
     lowered = f"{before} >= {MOST_RESTARTS} && {_MAX_RESTARTS} < {MOST_RESTARTS}"
     # The field is immutable: JobSet itself rejects any other change of it.
@@ -171,7 +171,7 @@ def _original_values() -> str:
     each = json_of_each("variables.following", "variables.items[i].name", of_job)
     return json_object(
         {
-            "maxRestarts": json_plain("object.spec.?failurePolicy.?maxRestarts"),
+            "maxRestarts": json_plain("object.?spec.?failurePolicy.?maxRestarts"),
             "replicatedJobs": f"optional.of({each})",
         }
     )

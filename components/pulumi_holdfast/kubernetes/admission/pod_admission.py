@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
+from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.kubernetes.admission.expressions import (
     ASKS_VARIABLE,
     GANG_VARIABLE,
@@ -27,7 +28,6 @@ from pulumi_holdfast.kubernetes.admission.rules import (
     LabelRule,
     OneZoneRule,
     TolerationRule,
-    version_problem,
 )
 from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
 from pulumi_holdfast.ladder.errors import ConfigError
@@ -72,6 +72,12 @@ def policy_annotations(rule: AdmissionRule) -> Mapping[str, str]:
     selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
     told: Json = {"taint": rule.taint.as_taint(), "selections": selections, "resources": [*rule.resources]}
     return {TOLERATES: json.dumps(told, sort_keys=True)}
+
+
+def _metadata(rule: AdmissionRule) -> Json:
+    annotations = policy_annotations(rule)
+    # The API server drops an empty map, which would be a change in each run.
+    return {"name": policy_name(rule), **({"annotations": annotations} if annotations else {})}
 
 
 def patches(rule: AdmissionRule) -> Sequence[str]:
@@ -132,10 +138,7 @@ class TrainingAdmission(ComponentResource):
                 f"{name}-{rule.name}",
                 ADMISSION,
                 "MutatingAdmissionPolicy",
-                {
-                    "metadata": {"name": policy_name(rule), "annotations": policy_annotations(rule)},
-                    "spec": policy_spec(rule),
-                },
+                {"metadata": _metadata(rule), "spec": policy_spec(rule)},
                 opts=ResourceOptions(parent=self),
             )
             KubernetesObject(

@@ -31,21 +31,6 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
 
-RAYJOB: Final = JobKind(
-    group="ray.io",
-    version="v1",
-    resource="rayjobs",
-    templates=("rayClusterSpec", "workerGroupSpecs"),
-    name="groupName",
-    pod_template=("template",),
-    controller="ray.io/kuberay-operator",
-    # KubeRay cannot suspend a job on an existing cluster, or a job with deletion rules.
-    also=(
-        "size(object.spec.?clusterSelector.orValue({})) == 0 && "
-        "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) == 0"
-    ),
-)
-
 #: More than the longest ladder can count; KubeRay adds one to it in 32 bits.
 MOST_RETRIES: Final = 1_000_000
 
@@ -59,13 +44,30 @@ class _Pod:
 
 
 _HEAD: Final = _Pod(
-    spec="object.spec.?rayClusterSpec.?headGroupSpec.?template.?spec",
+    spec="object.?spec.?rayClusterSpec.?headGroupSpec.?template.?spec",
     path="/spec/rayClusterSpec/headGroupSpec/template/spec",
 )
 _SUBMITTER: Final = _Pod(
-    spec="object.spec.?submitterPodTemplate.?spec", path="/spec/submitterPodTemplate/spec"
+    spec="object.?spec.?submitterPodTemplate.?spec", path="/spec/submitterPodTemplate/spec"
 )
 _OTHER_PODS: Final = (_HEAD, _SUBMITTER)
+
+
+RAYJOB: Final = JobKind(
+    group="ray.io",
+    version="v1",
+    resource="rayjobs",
+    templates=("rayClusterSpec", "workerGroupSpecs"),
+    name="groupName",
+    pod_template=("template",),
+    controller="ray.io/kuberay-operator",
+    # KubeRay cannot suspend a job on an existing cluster, or a job with deletion rules.
+    unstoppable={
+        "clusterSelector": "size(object.?spec.?clusterSelector.orValue({})) > 0",
+        "deletionStrategy.deletionRules": "size(object.?spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
+    },
+    other_pods=tuple(pod.spec for pod in _OTHER_PODS),
+)
 
 
 def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
@@ -93,8 +95,8 @@ def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
 def _retries() -> str:
     """Raise KubeRay's retry limit if any failure moves the job. Interactive jobs cannot have one."""
     any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
-    own = f"object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
-    retried = 'object.spec.?submissionMode.orValue("") != "InteractiveMode"'
+    own = f"object.?spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
+    retried = 'object.?spec.?submissionMode.orValue("") != "InteractiveMode"'
     return only_if(
         f"{any_failure} && {own} && {retried}", set_field(text("/spec/backoffLimit"), str(MOST_RETRIES))
     )
@@ -103,7 +105,7 @@ def _retries() -> str:
 def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
     """Return the patches for an adjusted RayJob over which its manifest is applied again."""
     before = "oldObject.spec.?backoffLimit.orValue(0)"
-    raised = f"{before} >= {MOST_RETRIES} && object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
+    raised = f"{before} >= {MOST_RETRIES} && object.?spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
     done = " + ".join(
         [
             label_patches('""', "optional.of(object.metadata)"),
@@ -140,8 +142,8 @@ def _original_values() -> str:
     each = json_of_each("variables.following", "variables.items[i].groupName", of_group)
     return json_object(
         {
-            "backoffLimit": json_plain("object.spec.?backoffLimit"),
-            "shutdownAfterJobFinishes": json_plain("object.spec.?shutdownAfterJobFinishes"),
+            "backoffLimit": json_plain("object.?spec.?backoffLimit"),
+            "shutdownAfterJobFinishes": json_plain("object.?spec.?shutdownAfterJobFinishes"),
             "headNodeSelector": json_texts(f"{_HEAD.spec}.?nodeSelector"),
             "submitterNodeSelector": json_texts(f"{_SUBMITTER.spec}.?nodeSelector"),
             "workerGroupSpecs": f"optional.of({each})",

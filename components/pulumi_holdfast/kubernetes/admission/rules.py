@@ -5,12 +5,10 @@ A rule is plain data; `pod_admission` turns it into a MutatingAdmissionPolicy.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi_holdfast.ladder import taints
-from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import (
     AKS_PRIORITY,
     AKS_SCALE_SET_PRIORITY,
@@ -115,44 +113,6 @@ class OneZoneRule:
 
 
 AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule | OneZoneRule
-
-
-#: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
-OLDEST_VERSION = (1, 36)
-
-ALLOWED_VERSIONS = (
-    "1.36 or later, which serves MutatingAdmissionPolicy v1 for the tolerations of training pods"
-)
-
-
-def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Problem | None:
-    """Return why a cluster cannot run the admission policies, or None if it can.
-
-    `field` is the full path of the configuration field that holds the version (`1.36` or `1.36.3`). `taints`
-    are the taints that pods must tolerate explicitly on an older cluster.
-    """
-    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:[.+-].*)?", version, re.ASCII)
-    if match is None:
-        return Problem(
-            field=field, value=f'"{version}"', allowed=ALLOWED_VERSIONS, fix='Set a version such as "1.36".'
-        )
-    if (int(match[1]), int(match[2])) >= OLDEST_VERSION:
-        return None
-    return Problem(
-        field=field,
-        value=f'"{version}"',
-        allowed=ALLOWED_VERSIONS,
-        fix='Set it to "1.36". To stay on the older version, remove the training namespaces and add the tolerations '
-        f"to each job's pod template: {explicit_tolerations(taints)}.",
-    )
-
-
-def explicit_tolerations(taints: Iterable[Taint]) -> str:
-    """Return tolerations in the form in which a user writes them into a pod template."""
-    return ", ".join(
-        f'{{key: {taint.key}, operator: Equal, value: "{taint.value}", effect: {taint.effect}}}'
-        for taint in taints
-    )
 
 
 #: The label that AKS's workload identity webhook requires: it injects a token only into pods that carry it.

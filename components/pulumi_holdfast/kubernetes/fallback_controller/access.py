@@ -58,12 +58,13 @@ CLUSTER_RULES: Final[Sequence[Json]] = (
 )
 
 #: In training namespaces. Pods are patched to request a checkpoint, and are failed and deleted when their
-#: machine no longer exists, which no other controller does. RayJobs are created to replace a failed one.
+#: machine no longer exists, which no other controller does. RayJobs are created to replace a failed one; Jobs and pods in dry
+#: runs only, which the write policy enforces.
 JOB_RULES: Final[Sequence[Json]] = (
     rule("", ["events"], ["create", "get", "patch"]),
-    rule("", ["pods"], ["delete", "patch"]),
+    rule("", ["pods"], ["create", "delete", "patch"]),
     rule("", ["pods/status"], ["patch"]),
-    rule("batch", ["jobs"], ["delete"]),
+    rule("batch", ["jobs"], ["create", "delete"]),
     rule("jobset.x-k8s.io", ["jobsets"], ["patch"]),
     rule("ray.io", ["rayjobs"], ["create", "patch"]),
     rule("holdfast.dev", ["fallbackpolicies/status"], ["patch"]),

@@ -1,7 +1,7 @@
 """The admission policies that keep a job and its copies from running in two clusters at once, for every client.
 
 One is about jobs at home, the other about copies of jobs of other clusters, and about what the controllers of those clusters may
-do here. Both compare objects as `pulumi_holdfast.controller.state_machine.transfer` has them.
+do here. Both compare objects as `pulumi_holdfast.controller.other_clusters.protocol` has them.
 """
 
 from __future__ import annotations

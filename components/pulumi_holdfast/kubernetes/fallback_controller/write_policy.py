@@ -72,7 +72,7 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
             "resourceRules": [
                 _rule("", "v1", ["CREATE", "UPDATE"], "pods", "pods/status", "events"),
                 _rule("", "v1", ["UPDATE"], "nodes"),
-                _rule("batch", "v1", ["DELETE"], "jobs"),
+                _rule("batch", "v1", ["CREATE", "DELETE"], "jobs"),
                 _rule("jobset.x-k8s.io", "*", ["UPDATE"], "jobsets"),
                 _rule("ray.io", "*", ["CREATE", "UPDATE"], "rayjobs"),
                 *(
@@ -98,6 +98,8 @@ def binding_spec() -> Json:
     return {"policyName": NAME, "validationActions": ["Deny", "Audit"]}
 
 
+#: Nothing of a dry run is stored, and no controller sees it.
+_DRY_RUN: Final = "request.?dryRun.orValue(false)"
 _NEW: Final = "variables.new"
 _OLD: Final = "variables.old"
 
@@ -137,8 +139,8 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
     )
     yield (
         _is("pods", "CREATE"),
-        _placeholder(placeholder_image),
-        f"the controller creates only placeholders in {RESERVATION_NAMESPACE}",
+        f"{_DRY_RUN} || ({_placeholder(placeholder_image)})",
+        f"the controller creates only placeholders in {RESERVATION_NAMESPACE}, and other pods in dry runs",
     )
     yield (
         _is("jobsets"),
@@ -163,8 +165,9 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
         ),
         "the controller creates only the successor of a RayJob that may be created again",
     )
+    yield (_is("jobs", "CREATE"), _DRY_RUN, "the controller creates Jobs in dry runs only")
     yield (
-        _is("jobs"),
+        _is("jobs", "DELETE"),
         _all(
             f"{_OLD}.spec.?suspend.orValue(false)",
             f'{_OLD}.metadata.?ownerReferences.orValue([]).exists(o, o.kind == "JobSet" && o.?controller.orValue(false))',

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.fallback_policy.schema import policy_schema
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
+from pulumi_holdfast.ladder.fallback_policy import policy_schema
 from pulumi_holdfast.ladder.json import Json
 
 GROUP = "holdfast.dev"

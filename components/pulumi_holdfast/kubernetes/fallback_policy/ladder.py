@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.ladder import NEVER, Ladder, Tier
-from pulumi_holdfast.ladder.pools import PoolSummary
 from pulumi_holdfast.ladder.quantities import format_cpu, format_duration, format_memory
 from pulumi_holdfast.ladder.reachability.machine_capacity import (
     MachineCapacity,
     listed_label_values,
     non_dominated,
 )
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape, format_device, is_in_bytes
 from pulumi_holdfast.ladder.taints import Toleration
 from pulumi_holdfast.ladder.windows import ALWAYS, CapacityWindow, format_time

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.config.namespace import NamespaceSection, TierSection
     from pulumi_holdfast.ladder.json import Json
-    from pulumi_holdfast.ladder.pools import PoolSummary
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The outputs that are read.
 _READ: Final = ("pools", "ladders", "checkpointUris", "network")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pulumi
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.accepted_clusters import ACCEPTS_FROM
+from pulumi_holdfast.config.clusters import ACCEPTS_FROM
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import mapping

@@ -9,10 +9,18 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
-from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, RESERVED, ZONE
+from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, HOSTNAME, POOL, RESERVED, ZONE
 from pulumi_holdfast.ladder.reachability import messages
-from pulumi_holdfast.ladder.reachability.affinity import OTHERS, Requirement, any_holds, keys_of, term_holds
+from pulumi_holdfast.ladder.reachability.affinity import (
+    OTHERS,
+    Requirement,
+    any_holds,
+    keys_of,
+    label_of,
+    term_holds,
+)
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts
+from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
 from pulumi_holdfast.ladder.reachability.node_selection import (
     alternatives,
@@ -287,6 +295,60 @@ def gang_results(
     )
 
 
+#: The labels of the node pool that has made a node: the nodes of one pool have one value.
+_OF_NODE_POOLS: Final = frozenset(
+    {
+        POOL,
+        "karpenter.sh/nodepool",
+        "cloud.google.com/gke-nodepool",
+        "eks.amazonaws.com/nodegroup",
+        "kubernetes.azure.com/agentpool",
+        "agentpool",
+    }
+)
+
+
+def topology(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
+    """The nodes have enough values of the label of which each group of pods needs one for itself."""
+    if shape.apart_by is None:
+        return
+    key, groups = shape.apart_by
+    number = _number_of_values(pool, key)
+    if number is not UNKNOWN and number < groups:
+        yield Failed.by(
+            "topology",
+            messages.TOO_FEW_DOMAINS,
+            groups=groups,
+            key=key,
+            there={0: "none", 1: "one value"}.get(number, f"{number} values"),
+            example=HOSTNAME,
+        )
+    elif number != 1:
+        yield Undetermined(
+            check="topology",
+            reason=f"whether each of its child jobs gets a topology domain for itself ({key}) is not judged",
+        )
+
+
+def _number_of_values(pool: PoolFacts, key: str) -> int | Unknown:
+    """How many values of a label the nodes of a pool may have, UNKNOWN if that is not known."""
+    if pool.labels is UNKNOWN or OTHERS in pool.labels:
+        return UNKNOWN
+    if key in _OF_NODE_POOLS:
+        return 1
+    if key == HOSTNAME:
+        return pool.limits.nodes if isinstance(pool.limits.nodes, int) else UNKNOWN
+    if key == ZONE and isinstance(pool.zones, frozenset):
+        return len(pool.zones)
+    found = {label_of(labels, key) for labels in labels_of_nodes(pool)}
+    values = {each for each in found if isinstance(each, str)}
+    for each in found - values - {None}:
+        if not isinstance(each, LabelValues) or each.is_complement:
+            return UNKNOWN
+        values |= each.values
+    return len(values)
+
+
 def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """The pool can have nodes in a zone of the pods' volumes, and the pods select no other zone."""
     if shape.zones is None:
@@ -355,6 +417,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     taints,
     machine,
     gang,
+    topology,
     zones,
     placement,
     priority,

@@ -1,4 +1,4 @@
-"""Message templates of reachability checks, shared by the policy pack and by the API server's admission policies.
+"""Message templates of reachability checks, and of faults of jobs, which the API server's admission policies use, too.
 
 `{name}` is a placeholder: Python fills it in with `str.format`, the admission policies with a CEL expression.
 """
@@ -130,6 +130,11 @@ TOO_MUCH: Final = MessageTemplate(
     reason="all its nodes together have {room} allocatable, and the job's pods request {total}",
     fix="Raise `{field}`, or request less.",
 )
+TOO_FEW_DOMAINS: Final = MessageTemplate(
+    reason="each of its {groups} child Jobs needs a value of {key} for itself (exclusive-topology), and the nodes of a tier have "
+    "{there}",
+    fix="Remove the annotation, or name a label that differs between nodes, such as {example}.",
+)
 ZONES: Final = MessageTemplate(
     reason="the pods' volumes are in {volumes}, but its nodes are in {nodes}",
     fix="Keep checkpoints in the bucket, or on a volume that is not bound to a zone.",
@@ -188,6 +193,13 @@ NOT_FOLLOWING: Final = MessageTemplate(
 NO_GPUS_ON_LADDER: Final = "the job requests GPUs, and no tier has any"
 ONLY_GPUS_ON_LADDER: Final = "its pods on spot request no GPUs, and the tiers have GPU machines"
 NOT_MARKED: Final = "admission did not select it"
+NO_TEMPLATE: Final = MessageTemplate(
+    reason="the job has no pod template, so nothing of it can run", fix="Add one to `spec`."
+)
+ONLY_THE_HEAD: Final = MessageTemplate(
+    reason="only its head is on spot, and a move does not move a head",
+    fix="Remove the selector from the head, which then runs on the default on-demand pool, or train in a worker group.",
+)
 
 MAX_COST_AMOUNT: Final = MessageTemplate(
     reason=f'its annotation {MAX_COST} is "{{written}}"',

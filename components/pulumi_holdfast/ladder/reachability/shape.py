@@ -88,7 +88,7 @@ class Resources:
         return replace(self, efa=0 if EFA_RESOURCE in names else self.efa, devices=devices)
 
     def __str__(self) -> str:
-        """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""
+        """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated."""
         cpu = f"{_decimal(self.cpu_millis, 1000)} CPU"
         tenths = self.memory_mib * 10 // _GIB
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
@@ -194,7 +194,7 @@ class Shape:
     the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
     the zones of their volumes, None if nothing binds them to a zone. `architectures` are those that their images run on, none
     if that is not declared. `same_placement`: all pods run in one zone or group of hosts; `one_per_node`: no two of them share
-    a node. `after` are the names of shapes of the same job whose pods have all ended before its own begin. `priority` is that of
+    a node. `apart_by` is a node label of which each of so many groups of its pods needs a value for itself, None if none do. `after` are the names of shapes of the same job whose pods have all ended before its own begin. `priority` is that of
     its pods, None if no class of the program gives one. `unmodeled` are reasons why no check can tell where its pods run. One that
     is not declared stands for the jobs of a namespace without shapes: what these tolerate is not known.
     """
@@ -210,6 +210,7 @@ class Shape:
     architectures: tuple[Architecture, ...] = ()
     same_placement: Placement | None = None
     one_per_node: bool = False
+    apart_by: tuple[str, int] | None = None
     after: frozenset[str] = frozenset()
     priority: int | None = None
     unmodeled: tuple[str, ...] = ()

@@ -4,19 +4,63 @@ They may be of an earlier release, or written by hand: what is missing or of a w
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Json, JsonValue, Unknown, mapping, sequence
 from pulumi_holdfast.ladder.labels import ON_DEMAND, SPOT, CapacityType
+from pulumi_holdfast.ladder.ladder import UNLIMITED
 from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.ladder.reachability.affinity import OTHERS, LabelFact
-from pulumi_holdfast.ladder.reachability.facts import Exported, Limits, PoolFacts
+from pulumi_holdfast.ladder.reachability.facts import Exported, Limits, PoolFacts, TierFacts
 from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
 from pulumi_holdfast.ladder.reachability.shape import MAX_PODS_PER_NODE, Resources, is_in_bytes
+from pulumi_holdfast.ladder.taints import Taint
 
 _MIB: Final = 2**20
 _MILLI: Final = 1000
+
+
+def read_tiers(policy: Json) -> tuple[TierFacts, ...]:
+    """The tiers of a FallbackPolicy with what it says about their pools; none if it has none.
+
+    It does not say which tolerations admission adds to the pods of a tier.
+    """
+    tiers = map(mapping, sequence(mapping(policy.get("spec")).get("tiers")))
+    return tuple(
+        TierFacts(
+            number=number,
+            pool=_text(tier.get("pool")),
+            max_failures=_whole(tier.get("maxFailures"), least=UNLIMITED),
+            has_timeout="procurementTimeout" in tier,
+            node_pools=_node_pools(tier),
+            cluster=_text(tier.get("cluster")),
+            exported=read_exported(mapping(tier.get("exported"))),
+        )
+        for number, tier in enumerate(tiers, 1)
+    )
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _node_pools(tier: Json) -> tuple[PoolFacts, ...]:
+    """The pool of a tier; none for a tier in another cluster without facts."""
+    if "cluster" in tier and "facts" not in tier:
+        return ()
+    facts = mapping(tier.get("facts"))
+    found = read_pool_facts(_text(tier.get("pool")), facts)
+    taints = () if "cluster" in tier else tuple(map(_taint, sequence(facts.get("taints"))))
+    return (replace(found, taints=taints, added_tolerations=UNKNOWN) if taints else found,)
+
+
+def _taint(written: JsonValue) -> Taint:
+    taint = mapping(written)
+    return Taint(
+        key=_text(taint.get("key")), value=_text(taint.get("value")), effect=_text(taint.get("effect"))
+    )
 
 
 def read_pool_facts(name: str, facts: Json) -> PoolFacts:
@@ -89,8 +133,8 @@ def _machine(machine: Json) -> MachineCapacity | None:
     )
 
 
-def _whole(value: JsonValue) -> int | None:
+def _whole(value: JsonValue, *, least: int = 0) -> int | None:
     """A number of pieces; None without one. A state of Pulumi has only floats."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
         return None
     return int(value) if float(value).is_integer() else None

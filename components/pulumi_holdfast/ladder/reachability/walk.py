@@ -241,6 +241,9 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
 def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult, ...]:
     """The results for the node pools that share the name: of the best one, or of all that together have room."""
     stays = tier.max_failures == UNLIMITED
+    if shape.apart_by is not None and len(tier.node_pools) > 1:
+        reason = f"whether each of its child jobs gets a topology domain for itself ({shape.apart_by[0]}) is not judged"
+        shape = replace(shape, apart_by=None, unmodeled=(*shape.unmodeled, reason))
     found = [
         (pool, (*(() if stays else check_last_tier(pool, is_last=is_last)), *check_pool(shape, pool)))
         for pool in tier.node_pools

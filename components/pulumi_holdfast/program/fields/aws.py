@@ -1,4 +1,4 @@
-"""The fields of EKS: clusters, node groups, and their launch templates."""
+"""The fields of EKS: clusters and node groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROVIDER: Final = "what the provider alone uses"
 
 _NODE_GROUP: Final = Fields.of(
     judged="""
-        amiType capacityType clusterName instanceTypes labels launchTemplate(id name) nodeGroupName scalingConfig(maxSize) taints
+        amiType capacityType clusterName instanceTypes labels nodeGroupName scalingConfig(maxSize) taints
     """,
     harmless={
         _NAMES: "nodeGroupNamePrefix tags",
@@ -22,45 +22,12 @@ _NODE_GROUP: Final = Fields.of(
         _DISK: "diskSize",
         _UPGRADES: "forceUpdateVersion nodeRepairConfig releaseVersion updateConfig version",
         _PROVIDER: "region",
-        "the version of a launch template that this program makes": "launchTemplate(version)",
         "how many machines it has at least": "scalingConfig(desiredSize minSize)",
         "its zones, which are never taken for known": "subnetIds",
     },
-    unjudged="warmPoolConfig",
+    unjudged="launchTemplate warmPoolConfig",
 )
 
-_LAUNCH_TEMPLATE: Final = Fields.of(
-    judged="instanceRequirements instanceType networkInterfaces(interfaceType) userData",
-    harmless={
-        _NAMES: "description name namePrefix tagSpecifications tags",
-        _ACCESS: """
-            iamInstanceProfile keyName securityGroupNames vpcSecurityGroupIds privateDnsNameOptions
-            metadataOptions(httpEndpoint=enabled httpProtocolIpv6 httpPutResponseHopLimit httpTokens instanceMetadataTags)
-            networkInterfaces(
-                associateCarrierIpAddress associatePublicIpAddress connectionTrackingSpecification deleteOnTermination description
-                deviceIndex enaQueueCount enaSrdSpecification networkCardIndex primaryIpv6 securityGroups
-            )
-        """,
-        _DISK: "blockDeviceMappings ebsOptimized",
-        _UPGRADES: "defaultVersion disableApiStop disableApiTermination instanceInitiatedShutdownBehavior maintenanceOptions updateDefaultVersion",
-        _PROVIDER: "region",
-        "how fast a machine is, not how large": "creditSpecification monitoring networkPerformanceOptions",
-        "the value that it has without the field": """
-            capacityReservationSpecification(capacityReservationPreference=open|none) cpuOptions(nestedVirtualization=disabled)
-            enclaveOptions(enabled=false) hibernationOptions(configured=false) placement(tenancy=default)
-        """,
-    },
-    unjudged="""
-        capacityReservationSpecification(capacityReservationTarget) cpuOptions(amdSevSnp coreCount threadsPerCore) imageId
-        instanceMarketOptions kernelId licenseSpecifications
-        networkInterfaces(
-            ipv4AddressCount ipv4Addresses ipv4PrefixCount ipv4Prefixes ipv6AddressCount ipv6Addresses ipv6PrefixCount ipv6Prefixes
-            networkInterfaceId privateIpAddress subnetId
-        )
-        placement(affinity availabilityZone groupId groupName hostId hostResourceGroupArn partitionNumber spreadDomain) ramDiskId
-        secondaryInterfaces
-    """,
-)
 
 _CLUSTER: Final = Fields.of(
     judged="computeConfig(enabled nodePools) name",
@@ -82,8 +49,4 @@ _CLUSTER: Final = Fields.of(
     unjudged="outpostConfig",
 )
 
-TABLES: Final = {
-    "aws:eks/cluster:Cluster": _CLUSTER,
-    "aws:eks/nodeGroup:NodeGroup": _NODE_GROUP,
-    "aws:ec2/launchTemplate:LaunchTemplate": _LAUNCH_TEMPLATE,
-}
+TABLES: Final = {"aws:eks/cluster:Cluster": _CLUSTER, "aws:eks/nodeGroup:NodeGroup": _NODE_GROUP}

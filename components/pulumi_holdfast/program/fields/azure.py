@@ -15,7 +15,7 @@ _ADDED: Final = "what AKS runs beside jobs"
 
 _POOL: Final = {
     _NAMES: "tags",
-    _ACCESS: "enableEncryptionAtHost=false enableNodePublicIP networkProfile nodePublicIPPrefixID",
+    _ACCESS: "enableEncryptionAtHost=false enableNodePublicIP networkProfile nodePublicIPPrefixID podSubnetID vnetSubnetID",
     _DISK: "enableUltraSSD=false kubeletDiskType osDiskSizeGB",
     _UPGRADES: "orchestratorVersion upgradeSettings",
     _SERVED: """
@@ -35,8 +35,8 @@ _POOL: Final = {
 }
 _POOL_JUDGED: Final = """
     availabilityZones count enableAutoScaling gpuInstanceProfile gpuProfile(driver) maxCount maxPods mode
-    nodeLabels nodeTaints osDiskType osType podSubnetID powerState(code) proximityPlacementGroupID scaleSetPriority
-    virtualMachinesProfile(scale(manual(count size))) vmSize vnetSubnetID
+    nodeLabels nodeTaints osDiskType osType powerState(code) proximityPlacementGroupID scaleSetPriority
+    virtualMachinesProfile(scale(manual(count size))) vmSize
 """
 _POOL_UNJUDGED: Final = """
     creationData gatewayProfile hostGroupID kubeletConfig(failSwapOn) linuxOSConfig(swapFileSizeMB) podIPAllocationMode
@@ -53,7 +53,7 @@ PROFILE: Final = Fields.of(judged=f"name {_POOL_JUDGED}", harmless=_POOL, unjudg
 
 _CLUSTER: Final = Fields.of(
     judged="""
-        agentPoolProfiles networkProfile(networkPlugin networkPluginMode outboundType) nodeProvisioningProfile(defaultNodePools mode) resourceName
+        agentPoolProfiles networkProfile(networkPlugin networkPluginMode) nodeProvisioningProfile(defaultNodePools mode) resourceName
     """,
     harmless={
         _NAMES: "tags",
@@ -70,7 +70,7 @@ _CLUSTER: Final = Fields.of(
         "the network of pods that run": """
             networkProfile(
                 advancedNetworking dnsServiceIP ipFamilies loadBalancerProfile loadBalancerSku natGatewayProfile networkDataplane
-                networkMode networkPolicy podCidr podCidrs serviceCidr serviceCidrs staticEgressGatewayProfile
+                networkMode networkPolicy outboundType podCidr podCidrs serviceCidr serviceCidrs staticEgressGatewayProfile
             )
         """,
         "where Azure has it": "kind location nodeResourceGroup nodeResourceGroupProfile resourceGroupName sku",

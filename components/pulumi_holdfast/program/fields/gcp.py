@@ -18,12 +18,12 @@ _NODE_CONFIG: Final = Fields.of(
     judged="""
         flexStart labels machineType preemptible spot taints
         guestAccelerators(count gpuDriverInstallationConfig(gpuDriverVersion) gpuPartitionSize gpuSharingConfig type)
-        bootDisk(diskType) confidentialNodes(enabled) diskType imageType oauthScopes reservationAffinity(consumeReservationType) sandboxConfig taintConfig(architectureTaintBehavior)
+        bootDisk(diskType) confidentialNodes(enabled) diskType imageType reservationAffinity(consumeReservationType) sandboxConfig taintConfig(architectureTaintBehavior)
         workloadMetadataConfig(mode)
     """,
     harmless={
         _NAMES: "effectiveTaints metadata resourceLabels resourceManagerTags",
-        _ACCESS: "serviceAccount shieldedInstanceConfig tags",
+        _ACCESS: "oauthScopes serviceAccount shieldedInstanceConfig tags",
         _DISK: """
             bootDisk bootDiskKmsKey diskSizeGb ephemeralStorageConfig ephemeralStorageLocalSsdConfig localNvmeSsdBlockConfig
             localSsdCount localSsdEncryptionMode secondaryBootDisks storagePools
@@ -54,12 +54,12 @@ _NODE_CONFIG: Final = Fields.of(
 NODE_POOL: Final = Fields.of(
     judged="""
         autoscaling(maxNodeCount totalMaxNodeCount) cluster initialNodeCount maxPodsPerNode name
-        networkConfig(enablePrivateNodes podIpv4CidrBlock podRange) nodeConfig@config nodeCount nodeLocations placementPolicy(tpuTopology type)
+        nodeConfig@config nodeCount nodeLocations placementPolicy(tpuTopology type)
         queuedProvisioning(enabled)
     """,
     harmless={
         _NAMES: "namePrefix",
-        _ACCESS: "networkConfig(createPodRange networkPerformanceConfig subnetwork)",
+        _ACCESS: "networkConfig(createPodRange enablePrivateNodes networkPerformanceConfig podIpv4CidrBlock podRange subnetwork)",
         _UPGRADES: "maintenancePolicies management nodeDrainConfigs upgradeSettings version",
         _PROVIDER: "deletionPolicy ignoreNodeCountChanges location project",
         "how many machines it has at least, and in which zones they are preferred": "autoscaling(locationPolicy minNodeCount totalMinNodeCount)",
@@ -74,10 +74,9 @@ NODE_POOL: Final = Fields.of(
 
 _CLUSTER: Final = Fields.of(
     judged="""
-        clusterAutoscaling(enabled resourceLimits) defaultMaxPodsPerNode enableAutopilot initialNodeCount
-        ipAllocationPolicy(additionalPodRangesConfig clusterIpv4CidrBlock clusterSecondaryRangeName) location name
-        confidentialNodes(enabled) network nodeConfig nodeLocations nodePools privateClusterConfig(enablePrivateNodes)
-        removeDefaultNodePool subnetwork
+        defaultMaxPodsPerNode enableAutopilot initialNodeCount location name
+        confidentialNodes(enabled) nodeConfig nodeLocations nodePools
+        removeDefaultNodePool
     """,
     harmless={
         _NAMES: "description resourceLabels",
@@ -91,7 +90,9 @@ _CLUSTER: Final = Fields.of(
         "the network of pods that run": """
             datapathProvider dataplaneOptimizationMode dnsConfig enableCiliumClusterwideNetworkPolicy enableFqdnNetworkPolicy
             enableIntranodeVisibility enableL4IlbSubsetting gatewayApiConfig networkPerformanceConfig networkPolicy networkingMode
+            network subnetwork
             ipAllocationPolicy(
+                additionalPodRangesConfig clusterIpv4CidrBlock clusterSecondaryRangeName
                 autoIpamConfig networkTierConfig servicesIpv4CidrBlock servicesSecondaryRangeName stackType
             )
         """,
@@ -106,7 +107,7 @@ _CLUSTER: Final = Fields.of(
             protectConfig resourceUsageExportConfig
         """,
         "limits of the machines that it makes pools of by itself, in which no tier is": """
-            clusterAutoscaling(autoProvisioningDefaults autoProvisioningLocations autoscalingProfile)
+            clusterAutoscaling(autoProvisioningDefaults autoProvisioningLocations autoscalingProfile enabled)
         """,
         "settings of Autopilot, on which no pools are judged": "allowNetAdmin autopilotClusterPolicyConfig autopilotPrivilegedAdmissions",
         "what nodes have without a setting of their pool": """
@@ -121,7 +122,7 @@ _CLUSTER: Final = Fields.of(
         "whether the API server has beta APIs": "enableK8sBetaApis",
     },
     unjudged="""
-        clusterAutoscaling(defaultComputeClassEnabled) clusterIpv4Cidr confidentialNodes(confidentialInstanceType)
+        clusterAutoscaling(defaultComputeClassEnabled resourceLimits) clusterIpv4Cidr confidentialNodes(confidentialInstanceType)
         ipAllocationPolicy(additionalIpRangesConfigs podCidrOverprovisionConfig) tpuConfig
     """,
 )

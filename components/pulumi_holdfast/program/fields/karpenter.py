@@ -37,7 +37,7 @@ _IMAGES: Final = "al2@*|al2023@*|bottlerocket@*"
 _EC2_NODE_CLASS: Final = Fields.of(
     judged="""
         spec(
-            kubelet(kubeReserved(cpu memory) maxPods systemReserved(cpu memory)) subnetSelectorTerms userData
+            kubelet(kubeReserved(cpu memory) maxPods systemReserved(cpu memory)) userData
         )
     """,
     harmless={
@@ -47,7 +47,7 @@ _EC2_NODE_CLASS: Final = Fields.of(
         """,
         _ACCESS: """
             spec(
-                associatePublicIPAddress connectionTracking instanceProfile role securityGroupSelectorTerms
+                associatePublicIPAddress connectionTracking instanceProfile role securityGroupSelectorTerms subnetSelectorTerms
                 metadataOptions(httpEndpoint=enabled httpProtocolIPv6 httpPutResponseHopLimit httpTokens)
             )
         """,
@@ -72,12 +72,11 @@ _EC2_NODE_CLASS: Final = Fields.of(
 )
 
 _AUTO_NODE_CLASS: Final = Fields.of(
-    judged="spec(subnetSelectorTerms)",
     harmless={
         _TYPE: _OBJECT,
         _ACCESS: """
             spec(
-                advancedNetworking certificateBundles instanceProfile networkPolicy=DefaultAllow networkPolicyEventLogs
+                subnetSelectorTerms advancedNetworking certificateBundles instanceProfile networkPolicy=DefaultAllow networkPolicyEventLogs
                 podSecurityGroupSelectorTerms role securityGroupSelectorTerms snatPolicy
                 advancedSecurity(fips kernelLockdown)
             )

@@ -1,4 +1,4 @@
-"""The fields of Kubernetes' own objects, of JobSet and of KubeRay: pods, jobs, and what limits a namespace."""
+"""The fields of the pod template, of JobSet and RayJob, and of what a namespace has: its labels, ladder, quotas and limits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ _SAME: Final = "the same on every tier: what containers run, by which user, and 
 _NAMES: Final = "names and notes"
 _RUNS: Final = "how a job that runs goes on and ends"
 _TYPE: Final = "the type"
+#: What the API server decides about pods is one line of each report, whatever the field.
+_ADMITTED: Final = (
+    "what Pod Security may refuse: that the API server admits pods is said to be taken for granted"
+)
 
 #: What makes other programs add containers, with requests of their own, to pods.
 _INJECTS: Final = (
@@ -21,15 +25,19 @@ _OBJECT: Final = "apiVersion kind metadata(name namespace generateName finalizer
 
 CONTAINER: Final = Fields.of(
     judged="""
-        ports resources(limits requests) restartPolicy volumeMounts
-        securityContext(allowPrivilegeEscalation capabilities privileged runAsNonRoot seccompProfile(type=RuntimeDefault|Unconfined))
+        image ports resources(limits requests) restartPolicy
     """,
     harmless={
         _NAMES: "name",
         _SAME: """
-            args command env envFrom image imagePullPolicy lifecycle livenessProbe readinessProbe startupProbe stdin stdinOnce
-            terminationMessagePath terminationMessagePolicy tty workingDir volumeDevices
+            args command env envFrom imagePullPolicy lifecycle livenessProbe readinessProbe startupProbe stdin stdinOnce
+            terminationMessagePath terminationMessagePolicy tty workingDir volumeDevices volumeMounts
             securityContext(appArmorProfile(type=RuntimeDefault|Unconfined) readOnlyRootFilesystem runAsGroup runAsUser seLinuxOptions)
+        """,
+        _ADMITTED: """
+            securityContext(
+                allowPrivilegeEscalation capabilities privileged runAsNonRoot seccompProfile(type=RuntimeDefault|Unconfined)
+            )
         """,
         _RUNS: "resizePolicy restartPolicyRules",
     },
@@ -44,28 +52,27 @@ _DRIVERS: Final = "gcsfuse.csi.storage.gke.io|secrets-store.csi.k8s.io|secrets-s
 
 POD: Final = Fields.of(
     judged=f"""
-        metadata(labels)
+        metadata(labels finalizers)
         spec(
             containers@container initContainers@container
             affinity(
                 nodeAffinity({_TERM})
                 podAffinity({_TERM}(labelSelector topologyKey)) podAntiAffinity({_TERM}(labelSelector topologyKey))
             )
-            hostIPC hostNetwork hostPID nodeSelector overhead priorityClassName resources(limits requests) runtimeClassName
-            securityContext(runAsNonRoot seccompProfile(type=RuntimeDefault|Unconfined)) tolerations topologySpreadConstraints
-            volumes(awsElasticBlockStore azureDisk ephemeral gcePersistentDisk hostPath persistentVolumeClaim)
+            hostNetwork imagePullSecrets nodeSelector overhead priorityClassName resources(limits requests) serviceAccount
+            serviceAccountName terminationGracePeriodSeconds tolerations topologySpreadConstraints
+            volumes(configMap(name) persistentVolumeClaim secret(secretName))
         )
     """,
     harmless={
-        _NAMES: "metadata(annotations name namespace generateName finalizers ownerReferences) spec(volumes(name))",
+        _NAMES: "metadata(annotations name namespace generateName ownerReferences) spec(volumes(name))",
         "a wish, which the scheduler drops where no node meets it": f"""
             spec(affinity(nodeAffinity({_WISH}) podAffinity({_WISH}) podAntiAffinity({_WISH})))
         """,
         _SAME: f"""
             spec(
                 activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostUsers hostname hostnameOverride
-                imagePullSecrets preemptionPolicy restartPolicy serviceAccount serviceAccountName setHostnameAsFQDN
-                shareProcessNamespace subdomain terminationGracePeriodSeconds
+                preemptionPolicy restartPolicy setHostnameAsFQDN shareProcessNamespace subdomain
                 securityContext(
                     appArmorProfile(type=RuntimeDefault|Unconfined) fsGroup fsGroupChangePolicy runAsGroup runAsUser
                     seLinuxChangePolicy seLinuxOptions supplementalGroups supplementalGroupsPolicy
@@ -74,10 +81,11 @@ POD: Final = Fields.of(
                 volumes(
                     azureFile configMap downwardAPI emptyDir image nfs projected secret
                     csi(driver={_DRIVERS} fsType nodePublishSecretRef readOnly volumeAttributes)
-                    hostPath(type=DirectoryOrCreate|FileOrCreate)
+                    hostPath(path type=DirectoryOrCreate|FileOrCreate)
                 )
             )
         """,
+        _ADMITTED: "spec(hostIPC hostPID securityContext(runAsNonRoot seccompProfile(type=RuntimeDefault|Unconfined)))",
         "the value that it has without the field": "spec(os(name=linux) schedulerName=default-scheduler)",
     },
     unjudged=f"""
@@ -87,12 +95,12 @@ POD: Final = Fields.of(
                 podAffinity({_TERM}(matchLabelKeys mismatchLabelKeys namespaceSelector namespaces))
                 podAntiAffinity({_TERM}(matchLabelKeys mismatchLabelKeys namespaceSelector namespaces))
             )
-            ephemeralContainers nodeName priority readinessGates resourceClaims resources(claims) schedulingGates schedulingGroup
-            workloadRef
+            ephemeralContainers nodeName priority readinessGates resourceClaims resources(claims) runtimeClassName schedulingGates
+            schedulingGroup workloadRef
             securityContext(appArmorProfile(localhostProfile) seccompProfile(localhostProfile) windowsOptions)
             volumes(
-                cephfs cinder fc flexVolume flocker gitRepo glusterfs iscsi photonPersistentDisk portworxVolume quobyte rbd scaleIO
-                storageos vsphereVolume
+                awsElasticBlockStore azureDisk cephfs cinder ephemeral fc flexVolume flocker gcePersistentDisk gitRepo glusterfs iscsi
+                photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume
             )
         )
     """,
@@ -106,18 +114,12 @@ _JOB_ENDS: Final = """
 #: Ends a job after some time, of which the wait for capacity is a part.
 _JOB_UNJUDGED: Final = "activeDeadlineSeconds"
 
-_JOB: Final = Fields.of(
-    judged="metadata(labels) spec(completions managedBy parallelism template@pod)",
-    harmless={_TYPE: _OBJECT, _NAMES: "metadata(annotations)", _RUNS: f"spec({_JOB_ENDS} suspend=false)"},
-    unjudged=f"spec({_JOB_UNJUDGED} scheduling)",
-    tables={"pod": POD},
-)
 
 _JOB_SET: Final = Fields.of(
     judged="""
         metadata(labels annotations(alpha.jobset.sigs.k8s.io/exclusive-topology))
         spec(
-            managedBy network(enableDNSHostnames) volumeClaimPolicies(templates)
+            managedBy network(enableDNSHostnames)
             replicatedJobs(
                 name replicas dependsOn(name status)
                 template(
@@ -132,7 +134,7 @@ _JOB_SET: Final = Fields.of(
         _NAMES: """
             metadata(annotations)
             spec(
-                network(subdomain publishNotReadyAddresses) coordinator volumeClaimPolicies(retentionPolicy)
+                network(subdomain publishNotReadyAddresses) coordinator
                 replicatedJobs(groupName template(metadata(annotations labels name namespace finalizers)))
             )
         """,
@@ -146,7 +148,7 @@ _JOB_SET: Final = Fields.of(
     },
     unjudged=f"""
         metadata(annotations(alpha.jobset.sigs.k8s.io/node-selector))
-        spec(replicatedJobs(template(spec(managedBy {_JOB_UNJUDGED}))))
+        spec(volumeClaimPolicies replicatedJobs(template(spec(managedBy {_JOB_UNJUDGED}))))
     """,
     tables={"pod": POD},
 )
@@ -192,9 +194,9 @@ _RAY_JOB: Final = Fields.of(
 )
 
 _NAMESPACE: Final = Fields.of(
-    judged="metadata(labels(holdfast.dev/training pod-security.kubernetes.io/enforce) annotations(holdfast.dev/*))",
+    judged="metadata(name labels(holdfast.dev/training) annotations(holdfast.dev/*))",
     harmless={
-        _TYPE: f"{_OBJECT} spec",
+        _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences) spec",
         _NAMES: "metadata(annotations labels labels(istio-injection=disabled))",
     },
     unjudged="""
@@ -214,23 +216,24 @@ _QUOTA: Final = Fields.of(
         metadata(name namespace)
         spec(
             hard(
-                pods count/pods cpu memory limits.cpu limits.memory requests.* services count/services persistentvolumeclaims
-                count/persistentvolumeclaims count/jobs.batch count/jobsets.jobset.x-k8s.io count/rayjobs.ray.io
+                pods count/pods cpu memory limits.cpu limits.memory requests.* services count/services count/jobs.batch
+                count/jobsets.jobset.x-k8s.io count/rayclusters.ray.io count/rayjobs.ray.io
             )
             scopeSelector scopes
         )
     """,
     harmless={
         _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)",
-        "of objects that no job needs": """
+        "of objects that no job makes; pods that claim volumes are not judged": """
             spec(
                 hard(
-                    configmaps count/* replicationcontrollers resourcequotas secrets services.loadbalancers services.nodeports
+                    configmaps count/* persistentvolumeclaims replicationcontrollers requests.storage resourcequotas secrets
+                    services.loadbalancers services.nodeports
                 )
             )
         """,
     },
-    unjudged="spec(hard(count/rayclusters.ray.io *.storageclass.storage.k8s.io/*))",
+    unjudged="spec(hard(*.storageclass.storage.k8s.io/*))",
 )
 
 _LIMIT_RANGE: Final = Fields.of(
@@ -239,13 +242,6 @@ _LIMIT_RANGE: Final = Fields.of(
     unjudged="spec(limits(maxLimitRequestRatio))",
 )
 
-_RUNTIME_CLASS: Final = Fields.of(
-    judged="metadata(name) overhead(podFixed) scheduling(nodeSelector tolerations)",
-    harmless={
-        _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)",
-        "a handler that nodes of each cloud have": "handler=runc|nvidia",
-    },
-)
 
 #: Of Holdfast; its definition rejects values without an effect.
 _FALLBACK_POLICY: Final = Fields.of(
@@ -269,11 +265,9 @@ _FALLBACK_POLICY: Final = Fields.of(
 
 TABLES: Final = {
     "kubernetes:holdfast.dev:FallbackPolicy": _FALLBACK_POLICY,
-    "kubernetes:batch:Job": _JOB,
     "kubernetes:jobset.x-k8s.io:JobSet": _JOB_SET,
     "kubernetes:ray.io:RayJob": _RAY_JOB,
     "kubernetes:core:Namespace": _NAMESPACE,
     "kubernetes:core:ResourceQuota": _QUOTA,
     "kubernetes:core:LimitRange": _LIMIT_RANGE,
-    "kubernetes:node.k8s.io:RuntimeClass": _RUNTIME_CLASS,
 }

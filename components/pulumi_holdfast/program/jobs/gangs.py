@@ -12,16 +12,8 @@ from pulumi_holdfast.ladder.reachability.shape import Resources, Shape, run_at_o
 from pulumi_holdfast.program.jobs.jobs import DeclaredJob, JobKind, jobs_on
 from pulumi_holdfast.program.jobs.pod_templates import PodTemplate
 from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder
-from pulumi_holdfast.program.namespaces.namespace_limits import Quota
-from pulumi_holdfast.program.resources import (
-    StackResource,
-    Value,
-    at,
-    count,
-    items_at,
-    known_items,
-    memory_mib,
-)
+from pulumi_holdfast.program.namespaces.limits import Quota
+from pulumi_holdfast.program.resources import StackResource, at, count, known_items
 
 REQUESTS: Final = "requests."
 LIMITS: Final = "limits."
@@ -30,8 +22,6 @@ _JOB_SETS: Final = "jobsets.jobset.x-k8s.io"
 _RAY_JOBS: Final = "rayjobs.ray.io"
 _RAY_CLUSTERS: Final = "rayclusters.ray.io"
 _JOBS: Final = "jobs.batch"
-_CLAIMS: Final = "persistentvolumeclaims"
-STORAGE: Final = "storage"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +73,13 @@ def _total(shapes: Iterable[Shape], key: str) -> int:
 class Gang:
     """What a quota counts of one job: its pods, those beside the ones that follow the ladder included.
 
-    `objects` are the objects that the job consists of, by resource, and the storage that its claims request: for certain, and at
-    most. `templates` are those of a job of the program, `claims` are the MiB of its volume claims, as far as they are known.
+    `objects` are the objects that the job consists of, by resource. `templates` are those of a job of the program.
     """
 
     title: str
     parts: Sequence[GangPart]
     objects: Mapping[str, Amount] = field(default_factory=dict[str, "Amount"])
     templates: Sequence[PodTemplate] = ()
-    claims: Sequence[int] = ()
 
     def uses(self, key: str, quota: Quota) -> Amount | None:
         """How much of a resource of a quota it uses at once; None if that is not known.
@@ -100,8 +88,8 @@ class Gang:
         and the head of a RayJob may.
         """
         counted = key.removeprefix(_OBJECTS)
-        if counted in self.objects or key == f"{REQUESTS}{STORAGE}":
-            return self.objects.get(counted.removeprefix(REQUESTS))
+        if counted in self.objects:
+            return self.objects[counted]
         if counted not in ("pods", key):
             return None
         covered = [
@@ -154,31 +142,12 @@ def _of_job(job: DeclaredJob, templates: Sequence[PodTemplate]) -> Gang:
         for each in templates
         if isinstance(shape := each.shape, Shape)
     ]
-    claims = [
-        (claim, each.pods)
-        for each in templates
-        if isinstance(each.pods, int)
-        for claim in _claims_of_pod(each)
-    ]
-    claims += [(at(each, "spec"), 1) for each in _claims_of_job_set(job)]
-    return Gang(
-        title=job.title,
-        parts=parts,
-        objects={
-            **_objects_of(job, templates),
-            _CLAIMS: _exactly(sum(pods for _, pods in claims)),
-            STORAGE: _exactly(sum(_storage_of(claim) * pods for claim, pods in claims)),
-        },
-        templates=templates,
-        claims=[size for claim, _ in claims if (size := _storage_of(claim))],
-    )
+    return Gang(title=job.title, parts=parts, objects=_objects_of(job, templates), templates=templates)
 
 
 def _objects_of(job: DeclaredJob, templates: Sequence[PodTemplate]) -> Mapping[str, Amount]:
-    """Return the objects that a job consists of, beside its pods and their claims."""
+    """Return the objects that a job consists of, beside its pods."""
     props = job.resource.props
-    if job.kind == JobKind.JOB:
-        return {_JOBS: _exactly(1)}
     if job.kind == JobKind.RAY_JOB:
         # A Service for the head, one more for the RayJob when it runs, and one for workers of several hosts.
         hosts = [
@@ -215,27 +184,6 @@ def has_deadline_of(template: PodTemplate) -> bool | None:
     """Return whether its pods are `Terminating` for a quota; None if that is not known."""
     given = at(template.template, "spec", "activeDeadlineSeconds")
     return None if given is UNKNOWN else given is not None
-
-
-def _claims_of_job_set(job: DeclaredJob) -> list[Value]:
-    """Return the volume claims that a JobSet makes once for all its pods."""
-    policies = (
-        known_items(job.resource.props, "spec", "volumeClaimPolicies") if job.kind == JobKind.JOB_SET else ()
-    )
-    return [each for policy in policies for each in known_items(policy, "templates")]
-
-
-def _claims_of_pod(template: PodTemplate) -> list[Value]:
-    """Return the volume claims that each pod brings with it, as far as they are known."""
-    listed = items_at(template.template, "spec", "volumes")
-    volumes = () if listed is UNKNOWN else [at(each, "ephemeral") for each in listed]
-    return [at(each, "volumeClaimTemplate", "spec") for each in volumes if each is not None]
-
-
-def _storage_of(claim: Value) -> int:
-    """Return how many MiB a volume claim requests; 0 if that is not known."""
-    found = memory_mib(at(claim, "resources", "requests", STORAGE))
-    return found if isinstance(found, int) else 0
 
 
 def priority_of(template: PodTemplate) -> str | None:

@@ -1,27 +1,22 @@
-"""Reads what keeps the pods of a job from being created, and from ending: a job moves only when none of its pods is left."""
+"""Reads what keeps a job from being moved: pods that end late, a failure policy that ends it first, an annotation that stops it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import STOP
 from pulumi_holdfast.program.clusters import is_same_cluster
-from pulumi_holdfast.program.namespaces.interceptors import is_enforced
 from pulumi_holdfast.program.resources import (
     StackResource,
     Value,
     at,
     is_object,
     known_items,
-    of_type,
     once,
-    text_at,
     whole_number,
 )
 
-_ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
 #: The ends of the types of admission policies: those that let jobs follow a ladder, and those that reject jobs that cannot.
 MUTATING: Final = ":MutatingAdmissionPolicy"
 VALIDATING: Final = ":ValidatingAdmissionPolicy"
@@ -30,18 +25,8 @@ _LONGEST_END: Final = 3600
 _LOST_POD: Final = "PodFailurePolicy"
 
 
-def hindered_pods(
-    template: Value, job: StackResource, namespace: str, resources: Sequence[StackResource]
-) -> Iterator[str]:
-    """Yield what keeps pods of this template from being created, or from ending."""
-    account = text_at(template, "spec", "serviceAccountName") or text_at(template, "spec", "serviceAccount")
-    if account not in (None, "", "default", UNKNOWN) and not _is_made(
-        str(account), job, namespace, resources
-    ):
-        yield (
-            f"whether its ServiceAccount {account} exists is not known, because this program does not make it in the namespace: "
-            "without it the API server rejects its pods"
-        )
+def slow_to_end(template: Value) -> Iterator[str]:
+    """Yield what keeps pods of this template from ending: a job moves only when none of its pods is left."""
     finalizers = [str(each) for each in known_items(template, "metadata", "finalizers")]
     if finalizers:
         yield f"its pods end only when the finalizer {', '.join(finalizers)} is removed, and a job moves only after them"
@@ -54,15 +39,6 @@ def stopped(job: StackResource) -> Iterator[str]:
     """Yield that the controller keeps a job suspended, because its annotation says so."""
     if at(job.props, "metadata", "annotations", STOP) == "true":
         yield f"its annotation {STOP} keeps it suspended until the annotation is removed"
-
-
-def _is_made(name: str, job: StackResource, namespace: str, resources: Sequence[StackResource]) -> bool:
-    return any(
-        text_at(each.props, "metadata", "name") in (name, UNKNOWN)
-        and (text_at(each.props, "metadata", "namespace") or "default") in (namespace, UNKNOWN)
-        and is_same_cluster(each, job, resources) is not False
-        for each in of_type(resources, _ACCOUNT)
-    )
 
 
 def failure_policy_replaced(
@@ -102,5 +78,16 @@ def _by_ladders(resources: Sequence[StackResource]) -> tuple[StackResource, ...]
         for each in resources
         if each.type.endswith((MUTATING, VALIDATING))
         and at(each.props, "spec", "paramKind", "kind") == "FallbackPolicy"
-        and is_enforced(each, resources)
+        and _is_enforced(each, resources)
     )
+
+
+def _is_enforced(policy: StackResource, resources: Sequence[StackResource]) -> bool:
+    """Whether a binding of the policy does more than warn, or all of its bindings are made elsewhere."""
+    name = at(policy.props, "metadata", "name")
+    bindings = [
+        known_items(each.props, "spec", "validationActions") or ("Deny",)
+        for each in resources
+        if each.type.endswith("AdmissionPolicyBinding") and at(each.props, "spec", "policyName") == name
+    ]
+    return not bindings or any("Deny" in actions for actions in bindings)

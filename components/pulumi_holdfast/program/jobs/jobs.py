@@ -1,4 +1,4 @@
-"""Reads the jobs that a program creates itself: JobSets and RayJobs, which follow a ladder, and Jobs, which do not.
+"""Reads the jobs that a program creates itself: JobSets and RayJobs, which follow a ladder.
 
 Which templates follow, and on which tier they start, is what admission decides when the job is created
 (docs/adr/0019-admission-of-jobs.md).
@@ -24,29 +24,27 @@ from pulumi_holdfast.ladder.labels import (
     RAY_WORKER,
     RECREATE,
     REPLICATED_JOB,
+    VOLUME_CLAIMS,
 )
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.program.clusters import is_same_cluster
-from pulumi_holdfast.program.jobs.job_ends import hindered_pods
-from pulumi_holdfast.program.jobs.other_workloads import held_ports
-from pulumi_holdfast.program.jobs.pod_security import rejected_by_standard
+from pulumi_holdfast.program.jobs.job_ends import slow_to_end
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate
-from pulumi_holdfast.program.jobs.runtime_classes import with_runtime_class
-from pulumi_holdfast.program.jobs.volumes import volume_zones
-from pulumi_holdfast.program.namespaces.namespace_limits import (
+from pulumi_holdfast.program.namespaces.limits import (
     ContainerDefaults,
     default_priority,
     limit_ranges_near,
     priority_classes,
 )
 from pulumi_holdfast.program.resources import (
+    NAMESPACE_TYPE,
     Value,
     at,
     count,
-    is_list,
     is_object,
     items_at,
     labels_at,
+    named,
     once,
     text_at,
 )
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder
     from pulumi_holdfast.program.resources import StackResource
 
-_KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io|batch)/v\w+:(?P<kind>JobSet|RayJob|Job)")
+_KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io)/v\w+:(?P<kind>JobSet|RayJob)")
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
@@ -90,20 +88,19 @@ class JobKind(StrEnum):
 
     JOB_SET = "JobSet"
     RAY_JOB = "RayJob"
-    JOB = "Job"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredJob:
     """A job of the program.
 
-    `kind` is one of JobKind, or any other kind with pod templates. `label` says whether it follows the ladder, empty if its
+    `label` says whether it follows the ladder, empty if its
     author left that to admission. `is_queued`: Kueue, or another controller, decides where it runs. `heads` are the templates of a
     RayJob's head and submitter.
     """
 
     resource: StackResource
-    kind: str
+    kind: JobKind
     name: str
     namespace: str | Unknown
     label: str | Unknown
@@ -185,49 +182,6 @@ def jobs_on(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> tuple
     )
 
 
-def fixed_workloads(ladder: DeclaredLadder, resources: Sequence[StackResource]) -> Iterator[DeclaredJob]:
-    """Yield the objects of other kinds in the namespace of a ladder, whose pods nothing moves: PyTorchJobs, CronJobs, …."""
-    for each, specs in _fixed(resources).get(ladder.namespace, ()):
-        if is_same_cluster(each, ladder.resource, resources) is True:
-            kind = each.type.rpartition(":")[2]
-            yield DeclaredJob(
-                resource=each,
-                kind=kind,
-                name=str(text_at(each.props, "metadata", "name") or each.logical_name),
-                namespace=ladder.namespace,
-                label="",
-                is_queued=False,
-                templates=tuple(PodTemplate(name=kind, pods=1, template={"spec": spec}) for spec in specs),
-            )
-
-
-@once
-def _fixed(
-    resources: Sequence[StackResource],
-) -> Mapping[str | Unknown | None, Sequence[tuple[StackResource, tuple[Value, ...]]]]:
-    """Return the objects with pod templates that are no jobs of JobKind, by namespace, with the specifications of their pods."""
-    found: dict[str | Unknown | None, list[tuple[StackResource, tuple[Value, ...]]]] = {}
-    for each in resources:
-        if each.type.startswith("kubernetes:") and not _KIND.fullmatch(each.type):
-            specs = tuple(_pod_specs(at(each.props, "spec")))
-            if specs:
-                found.setdefault(text_at(each.props, "metadata", "namespace"), []).append((each, specs))
-    return found
-
-
-def _pod_specs(value: Value) -> Iterator[Value]:
-    """Yield the pod specifications anywhere in an object."""
-    if is_object(value):
-        if is_list(value.get("containers")):
-            yield value
-        else:
-            for each in value.values():
-                yield from _pod_specs(each)
-    elif is_list(value):
-        for each in value:
-            yield from _pod_specs(each)
-
-
 @once
 def declared_jobs(resources: Sequence[StackResource]) -> tuple[DeclaredJob, ...]:
     """Return the jobs of the program."""
@@ -268,31 +222,47 @@ def _admitted(
     differing = sorted(
         {key for _, requests, limits in template.containers for key in defaults.open_of(requests, limits)}
     )
-    named, spec = template.priority, at(template.template, "spec")
+    class_name, spec = template.priority, at(template.template, "spec")
     classes = priority_classes(resources)
-    is_known = named is None or named in classes
-    by_default = default_priority(job, resources) if named is None else None
-    unmodeled = () if is_known else (_NO_CLASS.format(name="?" if named is UNKNOWN else named),)
-    volumes = volume_zones(spec, job, namespace, resources, is_gang=template.pods != 1)
-    classed = with_runtime_class(spec, job, resources)
+    is_known = class_name is None or class_name in classes
+    by_default = default_priority(job, resources) if class_name is None else None
+    unmodeled = () if is_known else (_NO_CLASS.format(name="?" if class_name is UNKNOWN else class_name),)
     return replace(
         template,
-        template={**template.template, "spec": classed.spec} if is_object(template.template) else UNKNOWN,
         defaults=defaults.requests,
         default_limits=defaults.limits,
-        zones=volumes.zones,
-        value_of_priority=classes.get(named) if isinstance(named, str) else by_default,
+        value_of_priority=classes.get(class_name) if isinstance(class_name, str) else by_default,
         unmodeled=(
             *template.unmodeled,
             *([_DEFAULTS_DIFFER.format(keys=", ".join(differing))] if differing else ()),
             *unmodeled,
-            *volumes.open,
-            *classed.open,
-            *held_ports(spec, job, resources),
-            *rejected_by_standard(spec, job, namespace, resources),
-            *hindered_pods(template.template, job, namespace, resources),
+            *_open_claims(spec, job, namespace, resources),
+            *slow_to_end(template.template),
         ),
     )
+
+
+def _open_claims(
+    spec: Value, job: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> Iterator[str]:
+    """Yield the volume claims of pods that may bind them to one zone: all but those that the namespace lists as mountable anywhere."""
+    listed = items_at(spec, "volumes")
+    if listed is UNKNOWN:
+        yield "which volumes its pods mount is not known yet"
+        return
+    claims = [text_at(each, "persistentVolumeClaim", "claimName") for each in listed]
+    here = (
+        each
+        for each in named(resources, NAMESPACE_TYPE, namespace)
+        if is_same_cluster(each, job, resources) is True
+    )
+    texts = (text_at(each.props, "metadata", "annotations", VOLUME_CLAIMS) for each in here)
+    anywhere = {name.strip() for text in texts if isinstance(text, str) for name in text.split(",")}
+    for each in sorted({str(each) for each in claims if each not in (None, *anywhere)}):
+        yield (
+            f"in which zones the volume claim {each!r} can be mounted is not judged. If every zone can mount it, list it in "
+            f"the namespace's annotation {VOLUME_CLAIMS}"
+        )
 
 
 def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:
@@ -336,6 +306,8 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
         return template
     if exclusive == HOSTNAME and each == 1:
         return replace(template, one_per_node=True)
+    if isinstance(exclusive, str) and isinstance(replicas, int):
+        return replace(template, apart_by=(exclusive, replicas))
     return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
 
 
@@ -374,12 +346,7 @@ def _beside_workers(props: Value, head: Value) -> Iterator[PodTemplate]:
         yield replace(_template("submitter", 1, _SUBMITTER_POD if own is None else own, {}), child_jobs=1)
 
 
-def _of_job(props: Value) -> Sequence[PodTemplate] | Unknown:
-    spec, name = at(props, "spec"), str(text_at(props, "metadata", "name") or "?")
-    return [_template(name, _parallel(spec), at(spec, "template"), {"batch.kubernetes.io/job-name": name})]
-
-
-_TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job, JobKind.JOB: _of_job}
+_TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job}
 
 
 def _template(

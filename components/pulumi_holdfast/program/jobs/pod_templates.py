@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from math import ceil
 from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Json, JsonValue, Unknown, mapping, sequence
-from pulumi_holdfast.ladder.labels import (
-    AKS_PRIORITY,
-    AKS_SCALE_SET_PRIORITY,
-    AKS_SPOT_VALUE,
-    CAPACITY_TYPE,
-    CHECKPOINTS,
-    EFA_RESOURCE,
-    GKE_PROVISIONING,
-    GKE_SPOT,
-    GKE_SPOT_VALUE,
-    GPU_RESOURCE,
-    HOSTNAME,
-    SPOT,
-    ZONE,
-)
+from pulumi_holdfast.ladder.labels import CHECKPOINTS, HOSTNAME, ZONE
 from pulumi_holdfast.ladder.pod_requests import effective_requests
 from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
-from pulumi_holdfast.ladder.reachability.shape import (
-    MOST_REQUESTED,
-    MOVED_LABELS,
-    Placement,
-    Resources,
-    Shape,
-    is_in_bytes,
-)
+from pulumi_holdfast.ladder.reachability.pod_shape import SPOT_SELECTIONS as SPOT_SELECTIONS
+from pulumi_holdfast.ladder.reachability.pod_shape import resources_of
+from pulumi_holdfast.ladder.reachability.shape import MOVED_LABELS, Placement, Resources, Shape
 from pulumi_holdfast.program.namespaces.shapes import selector_at, tolerations_at
 from pulumi_holdfast.program.resources import (
     Value,
@@ -46,20 +25,10 @@ from pulumi_holdfast.program.resources import (
     whole_number,
 )
 
-_MIB: Final = 2**20
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: Lists of a term about pods, with which it may select others than its selector does alone.
 _NARROWING: Final = ("namespaces", "matchLabelKeys", "mismatchLabelKeys")
-
-#: The labels with which pods select spot on any cloud. A move removes them, and so does admission.
-SPOT_SELECTIONS: Final[Mapping[str, str]] = {
-    CAPACITY_TYPE: SPOT,
-    GKE_SPOT: GKE_SPOT_VALUE,
-    GKE_PROVISIONING: SPOT,
-    AKS_SCALE_SET_PRIORITY: AKS_SPOT_VALUE,
-    AKS_PRIORITY: AKS_SPOT_VALUE,
-}
 
 #: The taints of nodes that fail: pods that tolerate them for a while wait for the node to come back.
 _OF_NODE_STATES: Final = "node.kubernetes.io/"
@@ -96,7 +65,7 @@ def _of_one_cluster(volume: Value) -> str | None:
 class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
-    `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `zones` and `unmodeled` are
+    `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `apart_by`, `zones` and `unmodeled` are
     those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the
     number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers, `default_limits` the
     limits. `added` are small
@@ -108,6 +77,7 @@ class PodTemplate:
     template: Value
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     one_per_node: bool = False
+    apart_by: tuple[str, int] | None = None
     after: frozenset[str] = frozenset()
     child_jobs: int | Unknown = 0
     zones: frozenset[str] | None = None
@@ -146,9 +116,12 @@ class PodTemplate:
     @property
     def pinned_by(self) -> tuple[str, ...]:
         """The labels of its required affinity that bind it to one kind of capacity, so that no move can place it."""
-        terms = self.terms
-        found = () if terms is UNKNOWN else (each for term in terms for each in term if not _is_spot(each))
-        return tuple(sorted({each.key for each in found} & {*MOVED_LABELS}))
+        terms = () if self.terms is UNKNOWN else self.terms
+        pinned = [
+            {each.key for each in term if not _is_spot(each) and each.key in MOVED_LABELS} for term in terms
+        ]
+        # Terms are alternatives: one without such a label takes it to any capacity.
+        return tuple(sorted(set[str]().union(*pinned))) if all(pinned) else ()
 
     @property
     def requests(self) -> Resources | Unknown:
@@ -233,6 +206,7 @@ class PodTemplate:
             same_placement=Placement.ZONE if ZONE in together else None,
             one_per_node=self.one_per_node or HOSTNAME in apart or bool(host_ports(spec)),
             after=self.after,
+            apart_by=self.apart_by,
             unmodeled=(
                 *self.unmodeled,
                 *_unmodeled(spec),
@@ -276,27 +250,6 @@ class PodTemplate:
             yield "whether its required pod affinity can be met is not judged"
         if any(key != HOSTNAME for key in apart):
             yield "whether its required pod anti-affinity can be met is not judged"
-
-
-def resources_of(amounts: Mapping[str, Fraction]) -> Resources:
-    """Return amounts in base units as resources, rounded up."""
-    own = {"cpu", "memory", GPU_RESOURCE, EFA_RESOURCE}
-    none = Fraction(0)
-    return Resources(
-        cpu_millis=_counted(amounts.get("cpu", none) * 1000),
-        memory_mib=_counted(amounts.get("memory", none) / _MIB),
-        gpus=_counted(amounts.get(GPU_RESOURCE, none)),
-        efa=_counted(amounts.get(EFA_RESOURCE, none)),
-        devices={
-            name: _counted(amount / _MIB if is_in_bytes(name) else amount)
-            for name, amount in amounts.items()
-            if name not in own
-        },
-    )
-
-
-def _counted(amount: Fraction) -> int:
-    return min(ceil(amount), MOST_REQUESTED)
 
 
 def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:
@@ -364,7 +317,8 @@ def host_ports(spec: Value) -> frozenset[int]:
     field = "containerPort" if at(spec, "hostNetwork") is True else "hostPort"
     found = (
         whole_number(at(port, "hostPort") or at(port, field))
-        for each in known_items(spec, "containers")
+        for kind in ("initContainers", "containers")
+        for each in known_items(spec, kind)
         for port in known_items(each, "ports")
     )
     return frozenset(each for each in found if isinstance(each, int) and each)

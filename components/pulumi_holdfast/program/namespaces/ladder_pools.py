@@ -11,25 +11,43 @@ from pulumi_holdfast.ladder.labels import CHECKPOINT_URI, CHECKPOINTS
 from pulumi_holdfast.ladder.reachability.facts import TierFacts
 from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts
 from pulumi_holdfast.program.clusters import cluster_of, is_one_cluster, is_same_cluster
-from pulumi_holdfast.program.namespaces.diversions import diversions
-from pulumi_holdfast.program.namespaces.namespace_limits import default_priority
-from pulumi_holdfast.program.namespaces.obstacles import obstacles
-from pulumi_holdfast.program.patches import is_patch
-from pulumi_holdfast.program.pools.declared import all_pools
-from pulumi_holdfast.program.pools.karpenter import pool_labels
-from pulumi_holdfast.program.resources import by_urn, named, once, text_at, unshown_components
-from rule import MADE_ELSEWHERE, MADE_HERE, ON_DEMAND_POOLS, Elsewhere, is_made_elsewhere, names_setting
+from pulumi_holdfast.program.fields import unread
+from pulumi_holdfast.program.namespaces.limits import default_priority
+from pulumi_holdfast.program.pools.all_pools import all_pools
+from pulumi_holdfast.program.resources import (
+    NAMESPACE_TYPE,
+    by_urn,
+    named,
+    of_type,
+    once,
+    text_at,
+    unshown_components,
+)
+from pulumi_holdfast.program.settings import (
+    MADE_ELSEWHERE,
+    MADE_HERE,
+    ON_DEMAND_POOLS,
+    Elsewhere,
+    is_made_elsewhere,
+    names_setting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi_holdfast.ladder.json import Unknown
     from pulumi_holdfast.program.namespaces.ladders import DeclaredLadder, DeclaredTier
-    from pulumi_holdfast.program.pools.declared import DeclaredPool
+    from pulumi_holdfast.program.pools.all_pools import DeclaredPool
     from pulumi_holdfast.program.resources import StackResource
-    from rule import Settings
+    from pulumi_holdfast.program.settings import Settings
 
 _CONFIG_MAP: Final = "kubernetes:core/v1:ConfigMap"
+#: What limits pods of a namespace, with the field of its metadata that names the namespace.
+_BESIDE: Final = {
+    NAMESPACE_TYPE: "name",
+    "kubernetes:core/v1:ResourceQuota": "namespace",
+    "kubernetes:core/v1:LimitRange": "namespace",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +57,9 @@ class LadderPools:
     `of_stack` are the program's pools in its cluster, `resources` all that it makes, `unplaced` those of which the program does not show whether they are.
     `on_demand_elsewhere` names on-demand pools of another program; `others_elsewhere`: it makes other pools, too,
     `default_elsewhere`: the default pool. `all_here`: this program makes all pools.
-    `unshown` are components whose objects the preview does not show, `patches` those of NodePools that another program makes.
+    `unshown` are components whose objects the preview does not show.
     `checkpoints` is where jobs of the namespace keep their checkpoints, None if no ConfigMap of the program says it.
-    `diverted_by` are what else of the program decides where pods of the namespace run, or keeps them from running;
-    `default_priority` is that of pods without a class, None if the program does not set it.
+    `unread` are the fields of its namespace, its limits and its ladder that no rule judges; `default_priority` is that of pods without a class, None if the program does not set it.
     """
 
     of_stack: Sequence[DeclaredPool]
@@ -50,12 +67,11 @@ class LadderPools:
     unplaced: Sequence[DeclaredPool] = ()
     on_demand_elsewhere: frozenset[str] = frozenset()
     unshown: Sequence[StackResource] = ()
-    patches: Sequence[StackResource] = ()
     others_elsewhere: bool = False
     all_here: bool = False
     default_elsewhere: bool = False
     checkpoints: str | Unknown | None = None
-    diverted_by: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     default_priority: int | None = None
 
     @classmethod
@@ -67,7 +83,7 @@ class LadderPools:
             cls.near(ladder.resource, resources, settings),
             checkpoints=_checkpoints_of(ladder, resources),
             default_priority=default_priority(ladder.resource, resources),
-            diverted_by=_diverted_by(resources, ladder.resource.urn, ladder.namespace),
+            unread=_unread_beside(resources, ladder.resource.urn, ladder.namespace),
         )
 
     @classmethod
@@ -85,11 +101,6 @@ class LadderPools:
             all_here=Elsewhere.POOLS.value in names_setting(settings, MADE_HERE),
             default_elsewhere=is_made_elsewhere(settings, Elsewhere.DEFAULT_POOL),
             unshown=unshown_components(resources),
-            patches=tuple(
-                each
-                for each in _patches(resources)
-                if is_same_cluster(resource, each, resources) is not False
-            ),
         )
 
     def named(self, name: str) -> tuple[DeclaredPool, ...]:
@@ -109,11 +120,10 @@ class LadderPools:
         """Whether a pool that is not found here may exist.
 
         It may unless the settings declare that this program makes all pools. Then, too, it may if the program makes no pool that
-        a ladder could name, does not show which cluster that pool is in, does not show the objects of a component, or gives the
-        label to a NodePool of another program.
+        a ladder could name, does not show which cluster that pool is in, or does not show the objects of a component.
         """
         unplaced = any(pool.label in (name, UNKNOWN) for pool in self.unplaced)
-        shown = not unplaced and not self.unshown and not self._patches_of(name)
+        shown = not unplaced and not self.unshown
         return not self.all_here or not shown or all(pool.label is None for pool in self.of_stack)
 
     def is_unseen(self, name: str) -> bool:
@@ -121,10 +131,6 @@ class LadderPools:
         declared = self.others_elsewhere or name in self.on_demand_elsewhere
         found = self.named(name) or self.with_unknown_label()
         return not declared and not found and self.may_be_elsewhere(name)
-
-    def _patches_of(self, name: str) -> tuple[StackResource, ...]:
-        """Return the patches that give a NodePool of another program this label."""
-        return tuple(each for each in self.patches if {*pool_labels(each, self.resources)} & {name, UNKNOWN})
 
     def unseen(self, name: str) -> str:
         """Return why a pool that may exist is not judged."""
@@ -135,17 +141,11 @@ class LadderPools:
             )
         if self.unshown:
             return f"whether {self.unshown[0].logical_name!r} makes it is known only after the update, which checks it again"
-        patches = self._patches_of(name)
-        why = (
-            f"this program only patches it, by {patches[0].logical_name!r},"
-            if patches
-            else f"this program makes no pool with that name (it makes: {self.names() or 'none'}),"
-        )
-        missing = f"; if this program makes all pools, declare `{MADE_HERE}: [{Elsewhere.POOLS.value}]`"
         return (
-            f"{why} so the pool is not judged, and the update does not judge it "
-            f"either. Correct the name if it is misspelled. If another program makes it, list it in the pack's setting "
-            f"`{ON_DEMAND_POOLS}`, or declare `{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`{'' if patches else missing}"
+            f"this program makes no pool with that name (it makes: {self.names() or 'none'}), so the pool is not judged, and "
+            "the update does not judge it either. Correct the name if it is misspelled. If another program makes it, list it in "
+            f"the pack's setting `{ON_DEMAND_POOLS}`, or declare `{MADE_ELSEWHERE}: [{Elsewhere.POOLS.value}]`; if this program "
+            f"makes all pools, declare `{MADE_HERE}: [{Elsewhere.POOLS.value}]`"
         )
 
     def names(self) -> str:
@@ -177,7 +177,7 @@ class LadderPools:
         )
         if not tier.is_elsewhere:
             named = tuple(
-                replace(pool.facts, unmodeled=(*pool.facts.unmodeled, *self.diverted_by))
+                replace(pool.facts, unmodeled=(*pool.facts.unmodeled, *self.unread))
                 for pool in self.of_stack
                 if pool.label == tier.pool
             )
@@ -207,17 +207,19 @@ def _checkpoints_of(ladder: DeclaredLadder, resources: Sequence[StackResource]) 
 
 
 @once
-def _diverted_by(
+def _unread_beside(
     resources: Sequence[StackResource], ladder: str, namespace: str | Unknown
 ) -> tuple[str, ...]:
-    """Return what beside its pools decides where the jobs of a ladder, by its URN, run, or keeps them from running."""
-    found = by_urn(resources)[ladder]
-    return (*diversions(found, namespace, resources), *obstacles(found, namespace, resources))
-
-
-@once
-def _patches(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
-    return tuple(each for each in resources if is_patch(each, "NodePool"))
+    """Return the fields that no rule judges of a ladder, by its URN, of its namespace, and of the limits there."""
+    policy = by_urn(resources)[ladder]
+    beside = (
+        each
+        for type_token, field in _BESIDE.items()
+        for each in of_type(resources, type_token)
+        if (text_at(each.props, "metadata", field) or "default") == namespace
+        and is_same_cluster(each, policy, resources) is not False
+    )
+    return tuple(reason for each in (policy, *beside) for reason in unread(each))
 
 
 @once

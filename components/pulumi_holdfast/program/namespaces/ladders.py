@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Json, JsonValue, Unknown
 from pulumi_holdfast.ladder.labels import LADDER, ON_DEMAND, TRAINING, TRAINING_VALUE
@@ -13,12 +12,14 @@ from pulumi_holdfast.ladder.reachability.shape import LEAST, Resources, Shape
 from pulumi_holdfast.ladder.windows import ALWAYS, CapacityWindow, parse_time
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.namespaces.shapes import shape_of
-from pulumi_holdfast.program.patches import is_patch
 from pulumi_holdfast.program.pools.pool import DeclaredPool
 from pulumi_holdfast.program.resources import (
+    NAMESPACE_TYPE,
+    NAMESPACE_TYPES,
     StackResource,
     Value,
     at,
+    is_fallback_policy,
     items_at,
     known_object,
     named,
@@ -26,10 +27,6 @@ from pulumi_holdfast.program.resources import (
     text_at,
     whole_number,
 )
-
-NAMESPACE_TYPE: Final = "kubernetes:core/v1:Namespace"
-#: A patch that labels an existing namespace makes it a training namespace, too.
-NAMESPACE_TYPES: Final = frozenset({NAMESPACE_TYPE, f"{NAMESPACE_TYPE}Patch"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,33 +170,15 @@ def _is_of(
     return same if here is True or same is False else UNKNOWN
 
 
-def is_fallback_policy(type_token: str) -> bool:
-    """Whether the type is a FallbackPolicy of any API version."""
-    return type_token.startswith("kubernetes:holdfast.dev/") and type_token.endswith(":FallbackPolicy")
-
-
 @once
 def ladders_of(resources: Sequence[StackResource]) -> tuple[DeclaredLadder, ...]:
     """Return the stack's FallbackPolicies."""
-    return tuple(
-        ladder_of(each)
-        for each in resources
-        if is_fallback_policy(each.type) or is_patch(each, "FallbackPolicy")
-    )
-
-
-@once
-def pools_on_ladders(resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the names of the pools of the stack's ladders."""
-    return frozenset(pool for ladder in ladders_of(resources) for pool in ladder.pools)
+    return tuple(ladder_of(each) for each in resources if is_fallback_policy(each.type))
 
 
 def ladder_of(resource: StackResource) -> DeclaredLadder:
-    """Read one FallbackPolicy; if its tiers are not a list, it has none. A patch of one shows neither tiers nor shapes."""
-    tiers, shapes = (
-        UNKNOWN if is_patch(resource) else items_at(resource.props, "spec", part)
-        for part in ("tiers", "shapes")
-    )
+    """Read one FallbackPolicy; if its tiers are not a list, it has none."""
+    tiers, shapes = (items_at(resource.props, "spec", part) for part in ("tiers", "shapes"))
     return DeclaredLadder(
         resource=resource,
         name=text_at(resource.props, "metadata", "name"),

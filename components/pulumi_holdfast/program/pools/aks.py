@@ -21,9 +21,7 @@ from pulumi_holdfast.ladder.taints import AKS_SPOT, Taint
 from pulumi_holdfast.program.clusters import clusters_of
 from pulumi_holdfast.program.fields import azure
 from pulumi_holdfast.program.fields.table import Fields
-from pulumi_holdfast.program.namespaces.admission import tolerations_for
-from pulumi_holdfast.program.nodes.egress import closed_on_aks
-from pulumi_holdfast.program.nodes.refused_pools import fewer_addresses, refused_by_aks, unsold_on_aks
+from pulumi_holdfast.program.pools.admission import tolerations_for
 from pulumi_holdfast.program.pools.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,
@@ -32,6 +30,7 @@ from pulumi_holdfast.program.pools.pool import (
     known_taints,
     machines_named,
 )
+from pulumi_holdfast.program.pools.refused_pools import refused_by_aks
 from pulumi_holdfast.program.resources import (
     StackResource,
     Value,
@@ -115,8 +114,7 @@ def _pool(
     priority = text_at(profile, "scaleSetPriority")
     is_spot = _is(profile, "scaleSetPriority", "Spot")
     sizes, limits = _sizes(profile)
-    networks = _networks(resource, resources)
-    most_pods = _most_pods(profile, networks)
+    most_pods = _most_pods(profile, resource, resources)
     # As how many GPUs its nodes list the partitions of one depends on the device plugin.
     divided = at(profile, "gpuInstanceProfile") is not None
     named = UNKNOWN if divided or UNKNOWN in sizes else [_as_listed(str(each or _NO_SIZE)) for each in sizes]
@@ -143,16 +141,7 @@ def _pool(
             least_priority=_least_priority(profile),
             faults=tuple(refused_by_aks(profile)),
             is_stopped=_is(at(profile, "powerState"), "code", "Stopped"),
-            unmodeled=(
-                *((WINDOWS,) if _is(profile, "osType", "Windows") else ()),
-                *(reason for network in networks for reason in closed_on_aks(resource, network, resources)),
-                *(
-                    reason
-                    for cluster in clusters_of(resource, "azure-native", resources)
-                    for reason in unsold_on_aks(profile, cluster.props)
-                ),
-                *fewer_addresses(resource, next(iter(networks), None), most_pods, limits.nodes, resources),
-            ),
+            unmodeled=(WINDOWS,) if _is(profile, "osType", "Windows") else (),
             unmodeled_gpus=(NO_DRIVER,) if _is(at(profile, "gpuProfile"), "driver", "None") else (),
             zones=texts_at(profile, "availabilityZones"),
             is_compact=True if text_at(profile, "proximityPlacementGroupID") else None,
@@ -168,23 +157,21 @@ def _is(profile: Value, field: str, value: str) -> bool:
     return isinstance(given, str) and given.lower() == value.lower()
 
 
-def _most_pods(profile: Value, networks: Sequence[Value]) -> int | Unknown | None:
+def _most_pods(
+    profile: Value, resource: StackResource, resources: Sequence[StackResource]
+) -> int | Unknown | None:
     """Return how many pods a node of the pool may have: its own number, or AKS' default for the cluster's network."""
     own = whole_number(at(profile, "maxPods"))
     if own is not None:
         return own
-    for network in networks:
+    for cluster in clusters_of(resource, "azure-native", resources):
+        network = at(cluster.props, "networkProfile")
         mode = text_at(network, "networkPluginMode")
         if _is(network, "networkPlugin", "azure") and mode is None:
             return _NODE_SUBNET_PODS
         if _is(network, "networkPlugin", "kubenet"):
             return _KUBENET_PODS
     return None
-
-
-def _networks(resource: StackResource, resources: Sequence[StackResource]) -> list[Value]:
-    """Return the network of the cluster of a pool; none if another program makes it."""
-    return [at(each.props, "networkProfile") for each in clusters_of(resource, "azure-native", resources)]
 
 
 def _sizes(profile: Value) -> tuple[Sequence[Value], Limits]:

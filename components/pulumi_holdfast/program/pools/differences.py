@@ -1,160 +1,101 @@
-"""Reads what a pool sets otherwise than the pools of an earlier tier, of what no rule judges: identities, networks, images, disks.
+"""Reads what machines of a pool have otherwise than those of an earlier tier: identities, networks, images, disks.
 
-Jobs run on the earlier tier, so what both set alike keeps no job from falling back. What differs is taken for granted, by name.
+No rule judges these fields. Jobs run on the earlier tier, so where both pools have the same, they keep no job from falling back; what
+differs is taken for granted, by name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
-from pulumi_holdfast.ladder.labels import POOL
-from pulumi_holdfast.ladder.taints import REPELLING
 from pulumi_holdfast.program.pools.node_classes import class_of
 from pulumi_holdfast.program.pools.pool import DeclaredPool
-from pulumi_holdfast.program.resources import StackResource, Value, at, is_object, known_items
+from pulumi_holdfast.program.resources import StackResource, Value, at, is_list, is_object
 
-#: By the type of the resource: what decides whether its machines join, fetch images and start pods, alike for every machine type.
-_FIELDS: Final[Mapping[re.Pattern[str], Sequence[str]]] = {
-    re.compile(r"kubernetes:karpenter\.k8s\.aws/v\w+:EC2NodeClass"): [
-        "spec.amiFamily",
-        "spec.amiSelectorTerms",
-        "spec.associatePublicIPAddress",
-        "spec.blockDeviceMappings",
-        "spec.instanceProfile",
-        "spec.instanceStorePolicy",
-        "spec.metadataOptions",
-        "spec.role",
-        "spec.securityGroupSelectorTerms",
-        "spec.subnetSelectorTerms",
-        "spec.userData",
-    ],
-    re.compile(r"kubernetes:(?:eks\.amazonaws\.com|karpenter\.azure\.com)/v\w+:\w+"): [
-        "spec.imageFamily",
-        "spec.networkPolicy",
-        "spec.role",
-        "spec.securityGroupSelectorTerms",
-        "spec.snatPolicy",
-        "spec.subnetSelectorTerms",
-        "spec.ephemeralStorage",
-        "spec.osDiskSizeGB",
-        "spec.vnetSubnetID",
-    ],
-    re.compile(r"aws:eks/nodeGroup:NodeGroup"): [
-        "amiType",
-        "diskSize",
-        "launchTemplate",
-        "nodeRoleArn",
-        "releaseVersion",
-        "subnetIds",
-        "version",
-    ],
-    re.compile(r"gcp:container/(?:nodePool:NodePool|cluster:Cluster)"): [
-        "networkConfig.subnetwork",
-        "networkConfig.enablePrivateNodes",
-        "nodeConfig.containerdConfig",
-        "nodeConfig.bootDiskKmsKey",
-        "nodeConfig.diskSizeGb",
-        "nodeConfig.gcfsConfig",
-        "nodeConfig.imageType",
-        "nodeConfig.kubeletConfig",
-        "nodeConfig.linuxNodeConfig",
-        "nodeConfig.oauthScopes",
-        "nodeConfig.serviceAccount",
-        "nodeConfig.shieldedInstanceConfig",
-        "nodeConfig.tags",
-        "version",
-    ],
-    re.compile(r"azure-native:containerservice(/v\w+)?:(?:AgentPool|ManagedCluster)"): [
-        "enableFIPS",
-        "enableNodePublicIP",
-        "enableUltraSSD",
-        "kubeletConfig",
-        "kubeletDiskType",
-        "linuxOSConfig",
-        "networkProfile",
-        "orchestratorVersion",
-        "osDiskSizeGB",
-        "osSKU",
-        "podSubnetID",
-        "securityProfile",
-        "vnetSubnetID",
-    ],
+#: Where node classes, and pools of each cloud, have the fields.
+_PARTS: Final = ("spec", "nodeConfig", "networkConfig", "")
+#: The fields that decide whether machines join, fetch images and start pods, alike for every machine type.
+_FIELDS: Final = (
+    "amiFamily", "amiSelectorTerms", "amiType", "associatePublicIPAddress", "blockDeviceMappings", "bootDiskKmsKey", "containerdConfig",
+    "diskSize", "diskSizeGb", "enableFIPS", "enableNodePublicIP", "enablePrivateNodes", "enableUltraSSD", "ephemeralStorage", "gcfsConfig",
+    "imageFamily", "imageType", "instanceProfile", "instanceStorePolicy", "kubeletDiskType",
+    "metadataOptions", "networkPolicy", "nodeRoleArn", "oauthScopes", "orchestratorVersion", "osDiskSizeGB", "osSKU",
+    "podSubnetID", "releaseVersion", "role", "securityGroupSelectorTerms", "securityProfile", "serviceAccount", "shieldedInstanceConfig",
+    "snatPolicy", "subnetIds", "subnetSelectorTerms", "subnetwork", "tags", "userData", "version", "vnetSubnetID",
+)  # fmt: skip
+#: Tags of machines are notes, except on GKE, where firewalls go by them.
+_NOTES: Final = {"spec": "tags", "": "tags"}
+#: What an unknown value of a field is made from, by the types of the resources: all others that its object refers to are of other fields.
+_MADE_OF: Final = {
+    "subnet": re.compile(r".*(?:[sS]ubnet|[nN]etwork).*"),
+    "securityGroup": re.compile(r".*[sS]ecurityGroup.*|aws:eks/cluster:Cluster"),
+    "role": re.compile(r"aws:iam/.*|aws:eks/.*"),
+    "instanceProfile": re.compile(r"aws:iam/.*"),
 }
-#: Labels and taints that say how a machine is sold, which no agent needs.
-_OF_MARKET: Final = re.compile(r"(?i)spot|preempt|interrupt|capacity|lifecycle|market|demand")
 
 
 def differences(
     pool: DeclaredPool, earlier: Sequence[DeclaredPool], resources: Sequence[StackResource]
 ) -> Iterator[str]:
     """Yield what a pool sets otherwise than each of the pools of an earlier tier."""
-    if not earlier or any(_kind(each) != _kind(pool) for each in earlier):
+    own, others = _declaring(pool, resources), [_declaring(each, resources) for each in earlier]
+    if not others or any(each[1].type != own[1].type for each in others):
         return
-    missing = sorted(_common(earlier) - _labels(pool))
-    added = sorted(_taints(pool) - frozenset[str]().union(*map(_taints, earlier)))
-    if missing:
-        yield f"agents need no label {', '.join(missing)}, which nodes of {earlier[0].title} have"
-    if added:
-        yield f"agents tolerate {', '.join(added)}, which nodes of {earlier[0].title} do not have"
-    waits = sorted(_startup_taints(pool) - frozenset[str]().union(*map(_startup_taints, earlier)))
-    if waits:
-        yield f"an agent removes the startup taint {', '.join(waits)}, which nodes of {earlier[0].title} do not have"
-    own, others = _set_by(pool, resources), [_set_by(each, resources) for each in earlier]
-    differing = [field for field in own if all(own[field] != each.get(field) for each in others)]
+    differing = [
+        f"{part}.{field}".lstrip(".")
+        for part in _PARTS
+        for field in _FIELDS
+        if _NOTES.get(part) != field and not any(_is_same(part, field, own, each) for each in others)
+    ]
     if differing:
         yield f"`{'`, `'.join(differing)}` may differ from what {earlier[0].title} has"
 
 
-def _kind(pool: DeclaredPool) -> tuple[str, str]:
-    return pool.provisioner, pool.labels_path.rpartition("].")[2]
-
-
-def _common(pools: Sequence[DeclaredPool]) -> frozenset[str]:
-    first, *others = map(_labels, pools)
-    return first.intersection(*others)
-
-
-def _labels(pool: DeclaredPool) -> frozenset[str]:
-    return frozenset(
-        key
-        for key, value in pool.own_labels.items()
-        if key != POOL and not _OF_MARKET.search(f"{key} {value}")
-    )
-
-
-def _taints(pool: DeclaredPool) -> frozenset[str]:
-    taints = () if pool.facts.taints is UNKNOWN else pool.facts.taints
-    return frozenset(
-        f"{each.key}={each.value}:{each.effect}"
-        for each in taints
-        if each.effect in REPELLING and not _OF_MARKET.search(f"{each.key} {each.value}")
-    )
-
-
-def _startup_taints(pool: DeclaredPool) -> frozenset[str]:
-    """Return the taints that Karpenter expects an agent to remove once its nodes have started."""
-    listed = known_items(pool.profile, "spec", "template", "spec", "startupTaints")
-    return frozenset(str(at(each, "key")) for each in listed)
-
-
-def _set_by(pool: DeclaredPool, resources: Sequence[StackResource]) -> Mapping[str, object]:
-    """Return the fields that decide, of a pool or of the class of a NodePool; of a value that is not known, what it is made from."""
+def _declaring(pool: DeclaredPool, resources: Sequence[StackResource]) -> tuple[Value, StackResource]:
+    """Return what declares the machines of a pool: its node class, or its own profile."""
     node_class = class_of(pool.resource, resources)
-    declared: Value = pool.profile if node_class is None else node_class.props
-    resource = node_class or pool.resource
-    fields = next((names for kind, names in _FIELDS.items() if kind.fullmatch(resource.type)), ())
-    found: dict[str, object] = {}
-    for field in fields:
-        value = at(declared, *field.split("."))
-        found[field] = resource.refers_to.get(field.partition(".")[0], ()) if _is_open(value) else value
-    return found
+    return (pool.profile, pool.resource) if node_class is None else (node_class.props, node_class)
+
+
+def _is_same(
+    part: str, field: str, one: tuple[Value, StackResource], other: tuple[Value, StackResource]
+) -> bool:
+    """Whether both have the same value of a field; values that are not known yet are the same if they are made from the same objects."""
+    path = (*((part,) if part else ()), field)
+    left, right = at(one[0], *path), at(other[0], *path)
+    if not _are_alike(left, right):
+        return False
+    pattern = next((each for start, each in _MADE_OF.items() if start.lower() in field.lower()), None)
+    made_of = [
+        frozenset(
+            urn
+            for urn in resource.refers_to.get(path[0], ())
+            if pattern is None or pattern.fullmatch(_type_of(urn))
+        )
+        for _, resource in (one, other)
+    ]
+    return not _is_open(left) or made_of[0] == made_of[1]
+
+
+def _type_of(urn: str) -> str:
+    """Return the type of a resource from its URN, which has those of its parents before it."""
+    return urn.split("::")[2].rpartition("$")[2] if urn.count("::") > 2 else ""
+
+
+def _are_alike(left: Value, right: Value) -> bool:
+    """Whether two values are equal wherever both are known, and are unknown in the same places."""
+    if is_object(left) and is_object(right):
+        return left.keys() == right.keys() and all(_are_alike(left[key], right[key]) for key in left)
+    if is_list(left) and is_list(right):
+        return len(left) == len(right) and all(map(_are_alike, left, right))
+    return left == right
 
 
 def _is_open(value: Value) -> bool:
     """Whether a value, or a part of it, is not known yet."""
     if is_object(value):
         return any(map(_is_open, value.values()))
-    return value is UNKNOWN or (isinstance(value, list | tuple) and any(map(_is_open, value)))
+    return value is UNKNOWN or (is_list(value) and any(map(_is_open, value)))

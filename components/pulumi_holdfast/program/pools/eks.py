@@ -1,4 +1,7 @@
-"""Reads the pools of EKS that no NodePool declares: managed node groups, and the built-in pools of Auto Mode."""
+"""Reads the pools of EKS that no NodePool declares: managed node groups, and the built-in pools of Auto Mode.
+
+What a launch template sets is not read: a group that names one is not judged, and no rule reads who adds its nodes.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,11 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.labels import ON_DEMAND, POOL, SPOT
-from pulumi_holdfast.ladder.machines import is_sold_in, regions
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.taints import Taint
 from pulumi_holdfast.program.fields import unread
-from pulumi_holdfast.program.namespaces.admission import tolerations_for
-from pulumi_holdfast.program.nodes.ec2_quotas import beyond_quotas
-from pulumi_holdfast.program.nodes.egress import closed_on_ec2
-from pulumi_holdfast.program.nodes.node_roles import missing_rights, role_of_group
-from pulumi_holdfast.program.pools.cluster_autoscaler import never_scaled
-from pulumi_holdfast.program.pools.node_classes import open_user_data
+from pulumi_holdfast.program.pools.admission import tolerations_for
 from pulumi_holdfast.program.pools.pool import (
     NO_DRIVER,
     WINDOWS,
@@ -44,10 +41,6 @@ from pulumi_holdfast.program.resources import (
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
-_SUBNET: Final = "aws:ec2/subnet:Subnet"
-_LAUNCH_TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
-#: The network interfaces that are fabric adapters: with an address of their own, and without.
-_ADAPTERS: Final = frozenset({"efa", "efa-only"})
 
 #: EKS' machine type for node groups that set neither a type nor a launch template.
 _DEFAULT_MACHINE_TYPE: Final = "t3.medium"
@@ -81,7 +74,7 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
     given = at(props, "capacityType")
     kind = _CAPACITY_TYPES.get(given, ON_DEMAND) if isinstance(given, str) else ON_DEMAND
     image = str(text_at(props, "amiType") or "")
-    machines, subnets = _machines(group, resources), _subnets(group, resources)
+    machines = _machines(group)
     taints = items_at(props, "taints")
     kinds = frozenset({SPOT, ON_DEMAND} if given is UNKNOWN else {kind})
     limits = Limits(nodes=count(at(props, "scalingConfig", "maxSize")), set_by="scalingConfig.maxSize")
@@ -106,39 +99,28 @@ def _node_group(group: StackResource, resources: Sequence[StackResource]) -> Dec
             unknown_machine_types=machines.unknown_types,
             planned_as=_planned_as(group),
             limits=limits,
-            unmodeled=(
-                *((WINDOWS,) if image.startswith("WINDOWS") else ()),
-                *unread(group),
-                *_unread_template(group, resources),
-                *closed_on_ec2(subnets, resources),
-                *_unsold(machines, subnets),
-                *never_scaled(group, resources),
-                *beyond_quotas(machines.capacities, kinds, limits, group, resources),
-                *missing_rights(role_of_group(group, resources), resources),
-            ),
+            unmodeled=(*((WINDOWS,) if image.startswith("WINDOWS") else ()), *unread(group)),
             unmodeled_gpus=() if not image or any(each in image for each in _DRIVERS) else (NO_DRIVER,),
             added_tolerations=tolerations_for(label, Provisioner.EKS, resources),
         ),
     )
 
 
-def _subnets(group: StackResource, resources: Sequence[StackResource]) -> list[StackResource]:
-    """Return the subnets of the program that a node group has its machines in."""
-    referred = group.refers_to.get("subnetIds", ())
-    return [each for each in of_type(resources, _SUBNET) if each.urn in referred]
-
-
-def _machines(group: StackResource, resources: Sequence[StackResource]) -> Machines:
+def _machines(group: StackResource) -> Machines:
     types = texts_at(group.props, "instanceTypes")
-    template = _launch_template(group, resources)
-    if not types and types is not UNKNOWN and template is not None:
-        types = _type_of(template)
-    # Only a launch template attaches fabric adapters.
-    efa = False if template is None else _attaches_adapters(template)
-    found = machines_named(types or [_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS, efa=efa)
+    if not types and at(group.props, "launchTemplate") is not None:
+        return Machines(capacities=UNKNOWN)
+    found = machines_named(types or [_DEFAULT_MACHINE_TYPE], "aws", Provisioner.EKS)
     if found.capacities is UNKNOWN:
         return found
     return replace(found, capacities=tuple(each.with_device_plugins() for each in found.capacities))
+
+
+def is_fixed(group: StackResource) -> bool:
+    """Whether a node group always has all the nodes that it may have, so that nothing has to add any."""
+    scaling = at(group.props, "scalingConfig")
+    least, most = (count(at(scaling, field)) for field in ("minSize", "maxSize"))
+    return isinstance(least, int) and least > 0 and least == most
 
 
 def _planned_as(group: StackResource) -> str:
@@ -148,61 +130,6 @@ def _planned_as(group: StackResource) -> str:
     """
     types = known_items(group.props, "instanceTypes")
     return types[0] if len(types) > 1 and isinstance(types[0], str) else ""
-
-
-def _unsold(machines: Machines, subnets: Sequence[StackResource]) -> Iterator[str]:
-    """Yield that the region of its subnets has none of its machine types, by the table of machines."""
-    zones = {text_at(each.props, "availabilityZone") for each in subnets}
-    there = {str(zone)[:-1] for zone in zones} & regions("aws")
-    names = [each.name for each in (() if machines.capacities is UNKNOWN else machines.capacities)]
-    if names and there and not any(is_sold_in(name, region) for name in names for region in there):
-        yield f"{', '.join(sorted(there))} does not have {' or '.join(names)}, by the table of machines"
-
-
-def _launch_template(
-    group: StackResource, resources: Sequence[StackResource]
-) -> StackResource | Unknown | None:
-    """Return the launch template of a node group; UNKNOWN if the program does not show it, None if it has none."""
-    named = at(group.props, "launchTemplate")
-    if named is None:
-        return None
-    referred = group.refers_to.get("launchTemplate", ())
-    names = {text_at(named, key) for key in ("id", "name")} - {None, UNKNOWN}
-    return next(
-        (
-            each
-            for each in of_type(resources, _LAUNCH_TEMPLATE)
-            if each.urn in referred or {text_at(each.props, key) for key in ("id", "name")} & names
-        ),
-        UNKNOWN,
-    )
-
-
-def _unread_template(group: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
-    """Yield what the launch template of a node group sets that is not judged."""
-    template = _launch_template(group, resources)
-    if template is UNKNOWN:
-        yield "what its launch template sets is not known: this program does not make it"
-    elif template is not None:
-        yield from unread(template)
-        yield from open_user_data(template, at(template.declared, "userData"))
-
-
-def _type_of(template: StackResource | Unknown) -> frozenset[str] | Unknown:
-    """Return the machine type of a launch template; EKS' default if it names none."""
-    named = UNKNOWN if template is UNKNOWN else text_at(template.props, "instanceType")
-    if named is None and template is not UNKNOWN and at(template.props, "instanceRequirements") is not None:
-        return UNKNOWN
-    return UNKNOWN if named is UNKNOWN else frozenset({named or _DEFAULT_MACHINE_TYPE})
-
-
-def _attaches_adapters(template: StackResource | Unknown) -> bool | Unknown:
-    """Return whether a launch template attaches fabric adapters to its machines."""
-    interfaces = UNKNOWN if template is UNKNOWN else items_at(template.props, "networkInterfaces")
-    if interfaces is UNKNOWN:
-        return UNKNOWN
-    kinds = {text_at(each, "interfaceType") for each in interfaces}
-    return True if kinds & _ADAPTERS else UNKNOWN if UNKNOWN in kinds else False
 
 
 def _taint(value: Value) -> Taint | Unknown | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
@@ -27,18 +26,9 @@ from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
 from pulumi_holdfast.ladder.taints import GPU, Taint, Toleration
 from pulumi_holdfast.program.clusters import clusters_of
 from pulumi_holdfast.program.fields import gcp
-from pulumi_holdfast.program.namespaces.admission import tolerations_for
-from pulumi_holdfast.program.nodes.egress import closed_on_gke
-from pulumi_holdfast.program.nodes.refused_pools import images_on_gke, outside_its_class, refused_by_gke
+from pulumi_holdfast.program.pools.admission import tolerations_for
 from pulumi_holdfast.program.pools.gke_machines import accelerator_of, machines_of, sharing_labels
-from pulumi_holdfast.program.pools.gke_zones import (
-    CLUSTER,
-    fewer_addresses,
-    least_nodes,
-    pool_limits,
-    pool_zones,
-    without_machines,
-)
+from pulumi_holdfast.program.pools.gke_zones import CLUSTER, pool_limits, pool_zones
 from pulumi_holdfast.program.pools.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,
@@ -48,11 +38,11 @@ from pulumi_holdfast.program.pools.pool import (
     known_taints,
     taint_of,
 )
+from pulumi_holdfast.program.pools.refused_pools import refused_by_gke
 from pulumi_holdfast.program.resources import (
     StackResource,
     Value,
     at,
-    count,
     is_object,
     items_at,
     known_items,
@@ -158,12 +148,6 @@ def _pool(node_pool: StackResource, resources: Sequence[StackResource]) -> Decla
             machines=_with_most_pods(most_pods, machines.capacities),
             unmodeled=(
                 *((WINDOWS,) if "WINDOWS" in image.upper() else ()),
-                *_fewer_nodes(node_pool, resources, machines, limits.nodes),
-                *fewer_addresses(node_pool, resources, most_pods, limits.nodes),
-                *without_machines(node_pool, resources),
-                *images_on_gke(node_pool),
-                *closed_on_gke(node_pool, resources),
-                *outside_its_class(node_pool, name, resources),
                 *gcp.NODE_POOL.unread(node_pool.declared, f"node pool {name!r}"),
             ),
             unmodeled_gpus=(NO_DRIVER,) if driver == "INSTALLATION_DISABLED" else (),
@@ -193,49 +177,6 @@ def _capacity_types(node_pool: StackResource) -> tuple[frozenset[str], bool]:
         return certain, True
     unknown = frozenset(_PREEMPTIBLE[field] for field, value in given.items() if value is UNKNOWN)
     return frozenset({ON_DEMAND}) | unknown, not unknown
-
-
-def _fewer_nodes(
-    node_pool: StackResource,
-    resources: Sequence[StackResource],
-    machines: Machines,
-    declared: int | Unknown | None,
-) -> Iterator[str]:
-    """Yield that the limits of its cluster's autoscaler, which count the nodes of all pools, allow fewer nodes than it declares."""
-    if not isinstance(declared, int) or at(node_pool.props, "autoscaling") is None:
-        return
-    for cluster in clusters_of(node_pool, "gcp", resources):
-        scaling = at(cluster.props, "clusterAutoscaling")
-        limits = items_at(scaling, "resourceLimits")
-        for each in () if limits is UNKNOWN or at(scaling, "enabled") is False else limits:
-            kind, most = str(text_at(each, "resourceType")), count(at(each, "maximum"))
-            used = _least_used(machines, kind)
-            if not isinstance(most, int) or not used:
-                continue
-            others = sum(
-                least_nodes(other, resources) * _least_used(machines_of(other), kind)
-                for _, other in _declared(resources)
-                if other != node_pool
-                and cluster.urn in {own.urn for own in clusters_of(other, "gcp", resources)}
-            )
-            if (nodes := max(0, int((most - others) // used))) < declared:
-                beside = f", of which other pools always have {int(others)}," if others else ""
-                yield (
-                    f"the limit `{kind}: {most}` of its cluster's autoscaling{beside} allows {nodes} of the {declared} nodes that it may "
-                    "have"
-                )
-
-
-def _least_used(machines: Machines, kind: str) -> Fraction:
-    """Return how much of a limit a machine of a pool uses at least: memory is in GB."""
-    capacities = () if machines.capacities is UNKNOWN else machines.capacities
-    return min((_used(each, kind) for each in capacities), default=Fraction(0))
-
-
-def _used(machine: MachineCapacity, kind: str) -> Fraction:
-    whole = machine.capacity
-    known = {"cpu": Fraction(whole.cpu_millis, 1000), "memory": Fraction(whole.memory_mib, 1024)}
-    return known.get(kind, Fraction(whole.gpus if kind == machine.accelerator else 0))
 
 
 def _least_priority(node_pool: StackResource) -> int | None:

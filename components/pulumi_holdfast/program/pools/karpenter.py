@@ -30,17 +30,12 @@ from pulumi_holdfast.ladder.reachability.node_pool_requirements import (
 )
 from pulumi_holdfast.ladder.taints import Taint
 from pulumi_holdfast.program.fields import unread
-from pulumi_holdfast.program.namespaces.admission import tolerations_for
-from pulumi_holdfast.program.namespaces.ladders import pools_on_ladders
-from pulumi_holdfast.program.nodes.ec2_quotas import beyond_quotas
-from pulumi_holdfast.program.nodes.joining import faults_of_class, hindered_machines
-from pulumi_holdfast.program.nodes.purchases import limited_purchases
-from pulumi_holdfast.program.patches import unshown_by_patches
+from pulumi_holdfast.program.pools.admission import tolerations_for
 from pulumi_holdfast.program.pools.node_classes import (
     NODE_CLASSES,
     class_of,
-    disallowed_sizes,
     fabric_adapters,
+    faults_of_class,
     is_on_aws,
     kubelet_of,
     missing_class,
@@ -61,6 +56,7 @@ from pulumi_holdfast.program.resources import (
     labels_at,
     memory_mib,
     once,
+    pools_on_ladders,
     text_at,
     whole_number,
 )
@@ -175,20 +171,11 @@ def _pool(node_pool: StackResource, label: PoolLabel, resources: Sequence[StackR
             ),
             unmodeled=(
                 *missing_class(node_pool, resources),
-                *(hindered_machines(node_pool, on_ec2, zones, resources) if on_ec2 else ()),
-                *(limited_purchases(resources) if cloud == "aws" else ()),
-                *(
-                    beyond_quotas(machines.capacities, kinds, limits, node_pool, resources)
-                    if cloud == "aws"
-                    else ()
-                ),
-                *open_settings(node_pool, node_class, zones, resources),
+                *open_settings(node_pool, node_class, resources),
                 *_unknown_labels(node_pool, cloud, provisioner),
                 *_unknown_zones(read, cloud),
                 *short_life(node_pool),
-                *(disallowed_sizes(machines.capacities, resources) if provisioner is Provisioner.NAP else ()),
                 *unread(node_pool),
-                *unshown_by_patches(node_pool),
             ),
             added_tolerations=tolerations_for(label, provisioner, resources),
         ),

@@ -15,12 +15,11 @@ from typing import Final
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.labels import EFA_NODE, EFA_NODE_VALUE
 from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
-from pulumi_holdfast.ladder.reachability.machine_capacity import KubeletSettings, MachineCapacity
-from pulumi_holdfast.ladder.reachability.messages import NO_AUTO_MODE, MessageTemplate
+from pulumi_holdfast.ladder.reachability.machine_capacity import KubeletSettings
+from pulumi_holdfast.ladder.reachability.messages import NO_AUTO_MODE, NO_IMAGE, MessageTemplate
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner
 from pulumi_holdfast.program.clusters import cluster_of, clusters_of, is_one_cluster
 from pulumi_holdfast.program.fields import unread
-from pulumi_holdfast.program.nodes.joining import selected_by
 from pulumi_holdfast.program.resources import (
     RELEASE,
     StackResource,
@@ -28,12 +27,11 @@ from pulumi_holdfast.program.resources import (
     at,
     chart_of,
     cpu_millis,
+    known_items,
     memory_mib,
     of_type,
-    of_types,
     once,
     text_at,
-    texts_at,
     whole_number,
 )
 
@@ -51,10 +49,8 @@ _SHORT_LIFE: Final = timedelta(hours=1)
 _AUTO_MODE: Final = "eks.amazonaws.com"
 #: The node class that clouds make themselves.
 _MADE_BY_CLOUD: Final = "default"
-_ASSIGNMENT: Final = re.compile(r"azure-native:authorization(/v\w+)?:PolicyAssignment")
-#: The parameter of Azure's own policy on the sizes of virtual machines.
-_ALLOWED_SIZES: Final = "listOfAllowedSKUs"
-_SUBNET: Final = "aws:ec2/subnet:Subnet"
+#: The last minor version of Kubernetes 1 with images of Amazon Linux 2.
+_LAST_OF_AL2: Final = 32
 _POLICY: Final = "minValuesPolicy"
 _SHARE: Final = "vmMemoryOverheadPercent"
 #: In scripts that change what the kubelet offers to pods: its settings, nodeadm's, and Bottlerocket's.
@@ -84,6 +80,18 @@ def class_of(node_pool: StackResource, resources: Sequence[StackResource]) -> St
     """Return the node class that a NodePool names; None if the program does not make it."""
     group, kind, name = _reference(node_pool)
     return _node_classes(resources).get((group, kind), {}).get(name) if group and kind else None
+
+
+def faults_of_class(
+    node_pool: StackResource, node_class: StackResource, resources: Sequence[StackResource]
+) -> Iterator[MessageTemplate]:
+    """Yield why Karpenter makes no node of a class at all."""
+    aliases = [str(at(each, "alias")) for each in known_items(node_class.props, "spec", "amiSelectorTerms")]
+    version = next((at(each.props, "version") for each in clusters_of(node_pool, "aws", resources)), None)
+    minor = re.fullmatch(r"1\.(\d+)", version) if isinstance(version, str) else None
+    are_old = aliases and all(each.startswith("al2@") for each in aliases)
+    if are_old and minor is not None and int(minor[1]) > _LAST_OF_AL2:
+        yield NO_IMAGE.filled(name=node_class.logical_name, version=minor[0])
 
 
 def missing_class(node_pool: StackResource, resources: Sequence[StackResource]) -> Iterator[str]:
@@ -167,10 +175,7 @@ def _setting(resources: Sequence[StackResource], cluster: str, name: str) -> Val
 
 
 def open_settings(
-    node_pool: StackResource,
-    node_class: StackResource | None,
-    zones: frozenset[str] | Unknown | None,
-    resources: Sequence[StackResource],
+    node_pool: StackResource, node_class: StackResource | None, resources: Sequence[StackResource]
 ) -> Iterator[str]:
     """Yield what is set of the nodes of a class, and not judged."""
     if _vm_share(resources, cluster_of(node_pool, resources)) is UNKNOWN:
@@ -185,12 +190,6 @@ def open_settings(
     ]
     if kubelet is UNKNOWN or UNKNOWN in reserved:
         yield f"what the kubelet settings of {node_class.logical_name!r} leave to pods is not known"
-    there = _subnet_zones(node_class, resources)
-    if there and isinstance(zones, frozenset) and not zones & there:
-        yield (
-            f"its nodes are in {', '.join(sorted(zones))}, and the subnets of this program that "
-            f"{node_class.logical_name!r} selects are in {', '.join(sorted(there))}"
-        )
 
 
 def open_user_data(resource: StackResource, data: Value) -> Iterator[str]:
@@ -206,24 +205,6 @@ def _decoded(data: str) -> str:
         return b64decode(data, validate=True).decode()
     except ValueError:
         return data
-
-
-def _subnet_zones(node_class: StackResource, resources: Sequence[StackResource]) -> frozenset[str]:
-    """Return the zones of the program's subnets that a class selects; none if one of them is not known."""
-    subnets = selected_by(node_class, "subnetSelectorTerms", _SUBNET, resources)
-    found = [text_at(each.props, "availabilityZone") for each in subnets]
-    return frozenset(each for each in found if isinstance(each, str)) if UNKNOWN not in found else frozenset()
-
-
-def disallowed_sizes(
-    machines: Sequence[MachineCapacity] | Unknown, resources: Sequence[StackResource]
-) -> Iterator[str]:
-    """Yield the assignments of Azure Policy that do not allow all of these machines."""
-    names = {each.name.lower() for each in (() if machines is UNKNOWN else machines)}
-    for each in of_types(resources, _ASSIGNMENT):
-        allowed = texts_at(each.props, "parameters", _ALLOWED_SIZES, "value")
-        if isinstance(allowed, frozenset) and names - {size.lower() for size in allowed}:
-            yield f"whether PolicyAssignment {each.logical_name!r}, which allows some sizes only, lets its machines be created is not judged"
 
 
 def fabric_adapters(node_pool: StackResource, resources: Sequence[StackResource]) -> bool | Unknown:

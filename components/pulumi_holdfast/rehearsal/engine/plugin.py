@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent import futures
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, Protocol, TypeAlias, cast, runtime_checkable
 
 import grpc
 from google.protobuf import any_pb2, empty_pb2
@@ -95,6 +95,10 @@ def _parsed(value: JsonValue) -> JsonValue:
 
 # The engine's own limit: a stack's CRDs pass gRPC's default of 4 MB.
 _MAX_MESSAGE_BYTES = 400 * 1024 * 1024
+MESSAGE_SIZES = (
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+)
 _THREADS = 32
 
 _Handler: TypeAlias = Callable[[Message, grpc.ServicerContext], Message]
@@ -126,15 +130,27 @@ class InitFailedError(RehearsalError):
         return status.SerializeToString()
 
 
+@runtime_checkable
+class Closable(Protocol):
+    """A provider with processes of its own."""
+
+    def close(self) -> None:
+        """End them; idempotent."""
+        ...
+
+
 class Served:
     """A running provider server; it stops at the end of its `with` block."""
 
-    def __init__(self, server: grpc.Server, port: int) -> None:
+    def __init__(self, servicer: ResourceProviderServicer, server: grpc.Server, port: int) -> None:
+        self._servicer = servicer
         self._server = server
         self.port = port
 
     def close(self) -> None:
-        """Stop the server and cancel open calls; idempotent."""
+        """End the provider's processes, stop the server and cancel open calls; idempotent."""
+        if isinstance(self._servicer, Closable):
+            self._servicer.close()
         self._server.stop(grace=None).wait()
 
     def __enter__(self) -> "Served":
@@ -148,20 +164,15 @@ def serve(servicer: ResourceProviderServicer) -> Served:
     """Serve a provider on an ephemeral loopback port.
 
     Exceptions reach the user as one message: RehearsalError unchanged, InitFailedError with the state of the
-    resource, all others as internal errors. A call that raises EngineCrashedError is not answered.
+    resource, the answer of another server unchanged, all others as internal errors. A call that raises EngineCrashedError is not answered.
     """
     server = grpc.server(
-        futures.ThreadPoolExecutor(_THREADS),
-        interceptors=[_Answering()],
-        options=[
-            ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-            ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-        ],
+        futures.ThreadPoolExecutor(_THREADS), interceptors=[_Answering()], options=MESSAGE_SIZES
     )
     add_ResourceProviderServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    return Served(server, port)
+    return Served(servicer, server, port)
 
 
 class _Answering(grpc.ServerInterceptor):
@@ -198,6 +209,9 @@ def _answering(behaviour: _Handler, method: str) -> _Handler:
 def _abort(context: grpc.ServicerContext, failure: Exception, method: str) -> NoReturn:
     if isinstance(failure, InitFailedError):
         context.set_trailing_metadata((("grpc-status-details-bin", failure.status()),))
+    if isinstance(failure, grpc.Call):
+        context.set_trailing_metadata(tuple(failure.trailing_metadata() or ()))
+        context.abort(failure.code() or grpc.StatusCode.UNKNOWN, failure.details() or "")
     if isinstance(failure, RehearsalError):
         context.abort(grpc.StatusCode.UNKNOWN, str(failure))
     if isinstance(failure, NotImplementedError):

@@ -1,4 +1,4 @@
-"""Serves simulated providers to the engine, or links the user's own plugins into its home."""
+"""Serves the providers of a stack to the engine, or links the user's own plugins into its home."""
 
 import shutil
 from collections.abc import Generator, Mapping
@@ -53,10 +53,10 @@ def lend_plugin(plugin: Path, home: Path, *, name: str | None = None) -> None:
 
 
 class ProviderSource(Protocol):
-    """Provides the simulated providers of a stack."""
+    """Provides the providers of a stack."""
 
     def provider(self, package: str) -> ResourceProviderServicer:
-        """Return the simulated provider of a package."""
+        """Return the provider of a package."""
         ...
 
     def made(self, operation: PendingOperation) -> str | None:
@@ -68,7 +68,7 @@ class ProviderSource(Protocol):
 def serving(
     subject: Subject, providers: ProviderSource, *, home: Path, user: Mapping[str, str]
 ) -> Generator[str]:
-    """Serve a simulated provider for each package, or link the user's own plugin where the subject allows it.
+    """Serve a provider for each package, or link the user's own plugin where the subject allows it.
 
     Yields the value of PULUMI_DEBUG_PROVIDERS. `home` is the engine's home; `user` is the user's environment, which
     names the user's own home.

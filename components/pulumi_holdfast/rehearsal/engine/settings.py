@@ -101,7 +101,7 @@ class Subject:
     `program` registers the resources; `project` and `settings` are the content of Pulumi.yaml and of the stack's
     file; `packages` are the names of its providers; `policy_packs` are folders, and `policy_settings` one file for
     each of them or none at all; `cloud` is the cloud of its platform; `protected`: the engine refuses a destroy;
-    `own_plugins` are the packages for which the user's installed plugin may replace the simulator.
+    `own_plugins` are the packages whose plugin, as the user installed it, runs in place of a served provider.
     """
 
     program: Callable[[], None]
@@ -128,7 +128,6 @@ class Subject:
         pack = own if (own / "PulumiPolicy.yaml").is_file() else REPOSITORY / "policies"
         strict = pack / "profiles" / "strict.json"
         platform = load_platform(file)
-        is_local = platform.cloud == "local"
         return cls(
             program=run,
             project=read_yaml(workspace.project_root / "Pulumi.yaml"),
@@ -139,8 +138,6 @@ class Subject:
             policy_settings=(strict,) if strict.is_file() else (),
             cloud=platform.cloud,
             protected=getattr(platform, "protected", False) is True,
-            # The local stack's kubeconfig is that of a real API server; a simulated cloud's is not.
-            own_plugins=frozenset({"kubernetes"} if is_local else ()),
         )
 
     @property

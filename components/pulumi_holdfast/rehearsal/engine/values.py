@@ -18,7 +18,7 @@ _RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
 _ASSET = "c44067f5952c0a294b673a41bacd8c17"
 _ARCHIVE = "0def7320c3a5731c473e5ecbe6d01bc7"
 _UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-_UNKNOWNS = frozenset(
+UNKNOWN_STRINGS = frozenset(
     {
         _UNKNOWN_STRING,
         "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
@@ -122,7 +122,7 @@ def reveal(value: Value) -> JsonValue:
 def _decode(value: struct_pb2.Value, path: str) -> Value:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
-        return UNKNOWN if value.string_value in _UNKNOWNS else value.string_value
+        return UNKNOWN if value.string_value in UNKNOWN_STRINGS else value.string_value
     if kind == "number_value":
         number = value.number_value
         return int(number) if number.is_integer() else number

@@ -112,12 +112,13 @@ class KubeClient:
         path = endpoint.item(namespace, name)
         return self._call("PATCH", endpoint, path, query=query, body=obj, content_type=_APPLY)
 
-    def create(self, obj: Json) -> Json:
+    def create(self, obj: Json, *, dry_run: bool = False) -> Json:
         """Create an object. Raises KubeError 409 if an object with its name exists."""
         metadata = mapping(obj.get("metadata"))
         endpoint = self._discovery.find(str(obj["apiVersion"]), str(obj["kind"]))
         namespace = str(metadata.get("namespace") or "default")
-        return self._call("POST", endpoint, endpoint.collection(namespace), body=obj)
+        query = {"dryRun": "All"} if dry_run else {}
+        return self._call("POST", endpoint, endpoint.collection(namespace), query=query, body=obj)
 
     def merge_patch(
         self,

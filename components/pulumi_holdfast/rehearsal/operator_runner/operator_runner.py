@@ -90,7 +90,7 @@ def read_record(path: Path) -> RunnerRecord | None:
         return None
 
 
-MODULE = "pulumi_holdfast.rehearsal.operator_runner"
+MODULE = "pulumi_holdfast.rehearsal.stacks.run_operators"
 START_SECONDS = 60
 # Longer than the longest termination grace period of a controller (30 s), because the runner waits for it.
 GRACE_SECONDS = 40

@@ -93,7 +93,14 @@ class KubectlPlugin:
         """Write the file. Raises RehearsalError if that fails."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._run(
-            [sys.executable, "-m", "pulumi_holdfast.cli", "plugin", str(self.folder / "kubectl-holdfast")]
+            [
+                sys.executable,
+                "-m",
+                "pulumi_holdfast.cli",
+                "pack",
+                "--kubectl",
+                str(self.folder / "kubectl-holdfast"),
+            ]
         )
 
     def jobs(self, namespace: str) -> str:

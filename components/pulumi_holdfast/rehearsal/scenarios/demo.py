@@ -1,4 +1,4 @@
-"""`holdfast demo`: runs every scenario on the running platform and prints what happens and when."""
+"""`holdfast rehearse demo`: runs every scenario on the running platform and prints what happens and when."""
 
 import threading
 import time

@@ -108,7 +108,7 @@ def restock(client: KubeClient, pool: str) -> None:
 def _set_stock(client: KubeClient, pool: str, stock: str | None) -> None:
     found = client.get(_VERSION, "NodePool", pool)
     if found is None:
-        raise RehearsalError(f"there is no NodePool {pool}: run `holdfast up` again")
+        raise RehearsalError(f"there is no NodePool {pool}: run `holdfast rehearse up` again")
     reference = mapping(_template(found).get("nodeClassRef"))
     group, kind = str(reference.get("group")), str(reference.get("kind"))
     version = f"{group}/{_NODE_CLASS_VERSIONS[group]}"

@@ -39,7 +39,7 @@ class Platform:
         names = sorted(name for name in map(name_of, accounts) if name != "default")
         if not names:
             raise RehearsalError(
-                f"namespace {self.namespace} has no service account: run `holdfast up` again"
+                f"namespace {self.namespace} has no service account: run `holdfast rehearse up` again"
             )
         return names[0]
 

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -17,14 +17,18 @@ from pulumi_holdfast.ladder.json import JsonValue, mapping
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane, Layout
 from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.charts import ChartMirror
 from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, PendingOperation, read_checkpoint
 from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import (
+    KubernetesPlugin,
+    PluginFiles,
+    Reach,
+    find_created,
+)
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_provider.helm import ChartMirror
-from pulumi_holdfast.rehearsal.kubernetes_provider.instances import Reach
-from pulumi_holdfast.rehearsal.kubernetes_provider.provider import KubernetesProvider
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
@@ -34,9 +38,9 @@ _KUBERNETES = "kubernetes"
 
 
 class StackSimulators:
-    """Simulates every provider of a stack.
+    """Provides every provider of a stack: simulated clouds, and the real plugin of Kubernetes.
 
-    The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is the
+    The engine stores the state under the name of the `project`; `faults` are injected into them; `place` is the
     folder of the stack, by default its name, and `backend` that of the engine's state, by default the same; `reach` decides
     which API servers are reachable, by default those of the simulated clouds. Kubernetes objects and the machines of node
     groups go to the control plane of the stack.
@@ -55,6 +59,7 @@ class StackSimulators:
     ) -> None:
         place = place or stack
         self._kubeconfig = workspace.kubeconfig(place)
+        self._log = workspace.logs_dir(place) / "kubernetes-plugin.log"
         self._workspace = workspace
         self._faults = faults
         self.clouds = SimulatedClouds(
@@ -66,23 +71,23 @@ class StackSimulators:
         self._reach = reach or self.clouds.refuse_connection
 
     def provider(self, package: str) -> ResourceProviderServicer:
-        """Return the simulator of a package. Raises RehearsalError if helm is missing."""
-        return self._kubernetes() if package == _KUBERNETES else self.clouds.provider(package)
+        """Return the provider of a package. Raises RehearsalError if the plugin of Kubernetes is not built."""
+        if package != _KUBERNETES:
+            return self.clouds.provider(package)
+        files = PluginFiles(
+            program=find_tool("pulumi-resource-kubernetes", self._workspace),
+            kubeconfig=self._kubeconfig,
+            folder=self._workspace.project_root,
+            log=self._log,
+        )
+        charts = ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root)
+        return KubernetesPlugin(files, charts, self._faults, reach=self._reach)
 
     def made(self, operation: PendingOperation) -> str | None:
         """Return the id of the object that an interrupted create made, None if it made none."""
         if operation.type.partition(":")[0] == _KUBERNETES:
-            return self._kubernetes().made(operation.urn, operation.type, operation.inputs)
+            return find_created(operation, self._kubeconfig)
         return self.clouds.made(operation)
-
-    def _kubernetes(self) -> KubernetesProvider:
-        return KubernetesProvider(
-            self._kubeconfig,
-            find_tool("helm", self._workspace),
-            ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root),
-            self._faults,
-            reach=self._reach,
-        )
 
 
 _FIELD_MANAGER: Final = "holdfast-cloud"
@@ -221,9 +226,6 @@ class Stack:
         RehearsalError before anything starts.
         """
         subject = Subject.holdfast(name, workspace)
-        if run_as is not None:
-            # The real plugin would use the kubeconfig of the stack, and change the platform that is in use.
-            subject = replace(subject, own_plugins=frozenset())
         environment = StackEnvironment(
             stack=run_as or name, workspace=workspace, report=report, cloud=subject.cloud
         )

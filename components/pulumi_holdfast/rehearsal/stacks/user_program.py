@@ -15,10 +15,10 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.engine import Audience, Subject
+from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import everywhere
 from pulumi_holdfast.rehearsal.engine.providers import installed_plugin
 from pulumi_holdfast.rehearsal.engine.settings import read_yaml, stack_file
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_provider.instances import everywhere
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import Stack, StackEnvironment
 

@@ -1,6 +1,6 @@
 """A picture of a job that walks its ladder: one lane a pool, one bar a pod, one arrow a move.
 
-`holdfast demo STACK --picture FILE` writes it as SVG. The file contains the data that it was drawn from, so that a test can
+`holdfast rehearse demo STACK --picture FILE` writes it as SVG. The file contains the data that it was drawn from, so that a test can
 draw it again and compare.
 """
 
@@ -133,7 +133,9 @@ def read_svg(svg: str) -> Picture:
     """Return the data of a rendered picture. Raises ValueError if the text has none."""
     found = _DATA.search(svg)
     if found is None:
-        raise ValueError("the SVG has no <metadata>: write it with `holdfast demo local --picture FILE`")
+        raise ValueError(
+            "the SVG has no <metadata>: write it with `holdfast rehearse demo local --picture FILE`"
+        )
     return _PICTURE.validate_json(unescape(found[1]))
 
 

@@ -121,7 +121,9 @@ def _opened(file: Path) -> Generator[tarfile.TarFile]:
         with tarfile.open(file) as archive:
             yield archive
     except tarfile.TarError as error:
-        raise RehearsalError(f"{VARIABLE}={file}: {error}; use an archive of `make tools-archive`") from error
+        raise RehearsalError(
+            f"{VARIABLE}={file}: {error}; use an archive of `holdfast tools archive dist/tools`"
+        ) from error
 
 
 def _members(file: Path, archive: tarfile.TarFile) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:

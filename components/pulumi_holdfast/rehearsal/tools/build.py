@@ -41,6 +41,13 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
     flags = tool.build_flags(tool.pin(workspace.tools_root))
     wanted = binary_fingerprint(tool, workspace)
     folder = workspace.tools_root / "tools" / tool.module
+    if tool.embeds is not None and tool.version_of is not None:
+        there = _download(tool.title, tool.version_of, folder, runner, on_line) / tool.embeds
+        # An overlay: the pins of an installed package may be read-only, and a copy in a checkout would be committed.
+        overlay = partial_dir(workspace) / f"{tool.name}.json"
+        replaced = {os.fspath(folder / tool.package / tool.embeds.name): os.fspath(there)}
+        overlay.write_text(json.dumps({"Replace": replaced}), encoding="utf-8")
+        flags = (*flags, f"-overlay={overlay}")
     runner.run(tool.title, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)
     replace_stamped("bin", tool.name, workspace, wanted, lambda: replace_file(made, place))
 
@@ -53,17 +60,22 @@ def gather_chart(
     Raises RehearsalError if the module cannot be downloaded or does not contain the chart.
     """
     folder = workspace.tools_root / "tools" / source.module
-    output = runner.run(source.title, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
-    module = cast("dict[str, str]", json.loads(output))
-    if "Dir" not in module:
-        raise RehearsalError(
-            f"{source.title}: `go mod download` printed no folder for {source.go_module}: {output}"
-        )
+    module = _download(source.title, source.go_module, folder, runner, on_line)
     wanted = chart_fingerprint(source, workspace)
     made = partial_dir(workspace) / source.title
-    gather(source, Path(module["Dir"]), made, workspace.tools_root)
+    gather(source, module, made, workspace.tools_root)
     place = workspace.charts_dir / source.name
     replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
+
+
+def _download(
+    title: str, module: str, folder: Path, runner: GoRunner, on_line: Callable[[str], None]
+) -> Path:
+    output = runner.run(title, ("mod", "download", "-x", "-json", module), folder, on_line)
+    found = cast("dict[str, str]", json.loads(output))
+    if "Dir" not in found:
+        raise RehearsalError(f"{title}: `go mod download` printed no folder for {module}: {output}")
+    return Path(found["Dir"])
 
 
 def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> None:

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
 
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -48,6 +49,13 @@ def parse_version(text: str) -> Version | None:
     if match is None or match[4]:
         return None
     return Version(major=int(match[1]), minor=int(match[2]), patch=int(match[3]))
+
+
+def _released(text: str) -> Version:
+    found = parse_version(text)
+    if found is None:
+        raise RehearsalError(f"{text} is no release; choose a release like 1.2.3")
+    return found
 
 
 _REQUIRE = re.compile(r"^(?:require )?\s*(?P<path>[\w.\-/~]+\.[\w.\-/~]+) (?P<version>v\S+)", re.MULTILINE)
@@ -140,6 +148,8 @@ class Tool:
     `version_of` is the package that has the version. `asks` are the arguments that print the version; None if the
     program cannot print it, which excludes a program on PATH. `stamps` are the link-time variables of the version, with
     {version}, {major} and {minor}. `idle` are linked packages that never run; they compile faster without inlining.
+    `sdk` is the Python package whose version the engine asks for, where the Go module has no releases. `embeds` is a file
+    of that module; the build adds it to the folder of this project's package.
     """
 
     name: str
@@ -150,6 +160,8 @@ class Tool:
     accepts: Accepts = Accepts.EXACT
     stamps: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
+    sdk: str | None = None
+    embeds: PurePosixPath | None = None
 
     @property
     def title(self) -> str:
@@ -157,7 +169,9 @@ class Tool:
         return self.name
 
     def pin(self, project_root: Path) -> Version:
-        """The version in the go.mod of this tool."""
+        """The version in the go.mod of this tool, or of its SDK."""
+        if self.sdk is not None:
+            return _released(version(self.sdk))
         return pinned_version(project_root, self.module, self.version_of or self.package)
 
     def own_sources(self, project_root: Path) -> list[Path]:
@@ -173,7 +187,9 @@ class Tool:
 
     def _link_flags(self, pin: Version) -> str:
         values = (f"-X {stamp}" for stamp in self.stamps)
-        return " ".join((*LINK_FLAGS, *values)).format(version=f"v{pin}", major=pin.major, minor=pin.minor)
+        return " ".join((*LINK_FLAGS, *values)).format(
+            version=f"v{pin}", major=pin.major, minor=pin.minor, patch=pin.patch
+        )
 
 
 def _kubernetes(name: str) -> Tool:
@@ -219,6 +235,15 @@ TOOLS = (
         # A quarter of the build of pulumi, for commands of its cloud service: 75 s instead of 126 s of CPU.
         idle=("github.com/pb33f/libopenapi/...",),
     ),
+    Tool(
+        name="pulumi-resource-kubernetes",
+        module="pulumi-kubernetes",
+        package="./",
+        version_of="github.com/pulumi/pulumi-kubernetes/provider/v4",
+        stamps=("main.version={major}.{minor}.{patch}",),
+        sdk="pulumi-kubernetes",
+        embeds=PurePosixPath("cmd/pulumi-resource-kubernetes/schema.json"),
+    ),
     Tool(name="kuberay-operator", module="kuberay", package="github.com/ray-project/kuberay/ray-operator"),
     Tool(
         name="actionlint",
@@ -229,7 +254,7 @@ TOOLS = (
 )
 
 #: Modules of one chain share packages and are built in sequence; the chains run in parallel.
-CHAINS = (("kubernetes", "karpenter"), ("pulumi", "kuberay", "actionlint"))
+CHAINS = (("kubernetes", "karpenter"), ("pulumi", "pulumi-kubernetes", "kuberay", "actionlint"))
 
 
 #: kubectl is not built: it comes with a locked Python package, in the folder of the interpreter.

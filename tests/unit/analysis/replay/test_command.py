@@ -57,7 +57,14 @@ def test_a_policy_with_a_reserved_tier_needs_its_block(
     policy = tmp_path / "ladder.json"
     policy.write_text(
         json.dumps(
-            {"spec": {"tiers": [{"pool": "r", "maxFailures": 1, "facts": {"window": window}}, {"pool": "b"}]}}
+            {
+                "spec": {
+                    "tiers": [
+                        {"pool": "r", "maxFailures": 1, "facts": {"capacity": "reserved", "window": window}},
+                        {"pool": "b"},
+                    ]
+                }
+            }
         )
     )
     asked = ["b:1", "--work", "24h", "--policy", str(policy)]

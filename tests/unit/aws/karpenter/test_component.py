@@ -237,7 +237,9 @@ def test_the_fixtures_the_crds_and_the_digest_have_the_pinned_version() -> None:
         "tests/fixtures, and compare the controller's permissions"
     )
     chart = obj(cast("object", yaml.safe_load(CHART.read_text("utf-8"))))
-    assert chart["appVersion"] == versions.KARPENTER, "the controller needs these CRDs: run `make crds`"
+    assert chart["appVersion"] == versions.KARPENTER, (
+        "the controller needs these CRDs: run `holdfast tools crd-charts`"
+    )
     assert RELEASE["digest"] == versions.KARPENTER_IMAGE_DIGEST, (
         f"the digest takes precedence over the tag: another version than {versions.KARPENTER} would run"
     )

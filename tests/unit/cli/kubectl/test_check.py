@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.cli.kubectl.check import check_job, job_shapes, read_jobs, tier_facts
+from pulumi_holdfast.cli.kubectl.check import check_job, read_jobs
 from pulumi_holdfast.cli.kubectl.cluster import Cluster, parse_reference
 from pulumi_holdfast.cli.kubectl.connection import Access, Answer, warning_text
-from pulumi_holdfast.controller.api.client import ApiError
+from pulumi_holdfast.controller.jobs.judgement import job_shapes
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import UNKNOWN, Json
-from pulumi_holdfast.ladder.labels import GPU_RESOURCE, POOL
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, SPOT
+from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 from tests.support.background import Silent, served
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
 from tests.support.json_objects import obj
@@ -40,8 +42,9 @@ LADDER = policy(
 class Server:
     """An API server with a FallbackPolicy, which admits or rejects what is posted."""
 
-    def __init__(self, ladder: Json | None, *refusals: ApiError) -> None:
+    def __init__(self, ladder: Json | None, *refusals: ApiError, pods: ApiError | None = None) -> None:
         self._ladder = ladder
+        self._pods = pods
         self._refusals = list(refusals)
         self.posted: list[Json] = []
         self.paths: list[str] = []
@@ -65,6 +68,8 @@ class Server:
         assert query["dryRun"] == "All", "nothing is created"
         assert body is not None, "a manifest"
         self.posted.append(body)
+        if self._pods is not None and body["kind"] == "Pod":
+            raise self._pods
         if self._refusals:
             raise self._refusals.pop(0)
         return Answer(document=body, warnings=("take care",))
@@ -194,6 +199,34 @@ def test_job_that_follows_nothing_is_said_to() -> None:
     assert "does not follow the ladder" in text, "but it falls back nowhere"
 
 
+def test_job_that_stays_on_spot_is_not_good_and_says_why() -> None:
+    job = {**jobset(replicated_job(selector={CAPACITY_TYPE: SPOT})), "metadata": {"name": "train"}}
+    is_good, text = checked(Server(LADDER), job)
+    assert not is_good
+    assert "Nothing moves it to on-demand" in text
+
+
+def test_pod_that_the_server_refuses_is_named_in_its_words() -> None:
+    why = 'pods "train-worker-0-" is forbidden: violates PodSecurity "baseline:latest"'
+    is_good, text = checked(Server(LADDER, pods=ApiError(403, "Forbidden", why)))
+    assert not is_good
+    assert f"The API server refuses a pod of worker: {why}." in text
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ApiError(403, "Forbidden", 'pods is forbidden: User "x" cannot create resource "pods"'), "a pod of worker"),
+        (ApiError(503, "Unavailable", "starting"), "does not answer"),
+    ],
+)  # fmt: skip
+def test_what_the_user_may_not_ask_is_not_judged(error: ApiError, words: str) -> None:
+    is_good, text = checked(Server(LADDER, pods=error))
+    assert is_good, text
+    assert "  not judged: " in text
+    assert words in text
+
+
 def test_namespace_without_a_ladder_fails_the_check() -> None:
     assert not checked(Server(None))[0], "the job would stay where it is"
 
@@ -215,15 +248,15 @@ def test_manifest_of_a_job_that_exists_is_judged_as_a_new_one() -> None:
     is_good, text = checked(server)
     assert is_good, text
     assert text.startswith("jobset/train:"), "under its own name"
-    names = [obj(each["metadata"])["name"] for each in server.posted]
+    names = [obj(each["metadata"])["name"] for each in server.posted if each["kind"] == "JobSet"]
     assert names == ["train", "train-check"], "judged under another"
 
 
 def test_rayjobs_workers_are_counted_and_their_head_is_not() -> None:
     shapes = job_shapes(rayjob())
     assert all(shape.pods >= 1 for shape in shapes), "worker groups"
-    assert tier_facts(LADDER)[0].node_pools[0].limits.nodes == 4, "the pool's own limit"
-    assert tier_facts(policy({"pool": "x"}))[0].node_pools[0].machines is UNKNOWN, "no facts"
+    assert read_tiers(LADDER)[0].node_pools[0].limits.nodes == 4, "the pool's own limit"
+    assert read_tiers(policy({"pool": "x"}))[0].node_pools[0].machines is UNKNOWN, "no facts"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from pulumi_holdfast.cli.kubectl import connection
 from pulumi_holdfast.cli.kubectl.command_line import open_cluster
 from pulumi_holdfast.cli.kubectl.connection import Access, connected, find_target
-from pulumi_holdfast.controller.api.client import MERGE, ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import MERGE, ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
 from tests.support.background import Silent, served

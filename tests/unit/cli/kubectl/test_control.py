@@ -7,12 +7,12 @@ import pytest
 from pulumi_holdfast.cli.kubectl import control
 from pulumi_holdfast.cli.kubectl.cluster import Cluster
 from pulumi_holdfast.cli.kubectl.control import Waiting, move_job, resume_job, stop_job
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
+from pulumi_holdfast.controller.other_clusters.protocol import TransferRecord, TransferStage, write_record
 from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
-from pulumi_holdfast.controller.state_machine.transfer import TransferRecord, TransferStage, write_record
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, mapping

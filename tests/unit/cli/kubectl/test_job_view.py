@@ -7,8 +7,8 @@ import pytest
 
 from pulumi_holdfast.cli.kubectl.history import NO_EVENTS, history_lines
 from pulumi_holdfast.cli.kubectl.job_view import ROW_HEADS, cost_text, duration_text, job_row, job_view, table
-from pulumi_holdfast.controller.policy.policy import NoPolicy
-from pulumi_holdfast.controller.state_machine.state import (
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import (
     FailbackAttempt,
     FailbackStage,
     JobState,
@@ -18,7 +18,7 @@ from pulumi_holdfast.controller.state_machine.state import (
     PoolUse,
     Purpose,
 )
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import FINISH_BY, MAX_COST, STATE, STOP, CapacityType
 from tests.support.builders.fallback_objects import UID, jobset
@@ -52,11 +52,16 @@ def test_running_job_has_tier_failures_cost_and_its_latest_event() -> None:
     used = PoolUse(pool="a-spot", node_time=31 * HOUR, ran=31 * HOUR, cost=12.4)
     ledger = Ledger(counted_from=T0 - HOUR, counted_until=T0, uses=(used,))
     state = running(uid=UID, evictions=1, unexplained=1, ledger=ledger)
-    row = cells(state, event("Placed", 50), event("EvictionCounted", 5), event("Moved", 55))
+    row = cells(state, event("Placed", 50), event("OutageCounted", 5), event("Moved", 55))
     assert (row["TIER"], row["POOL"], row["PHASE"]) == ("1 of 3", "a-spot", "Running"), "where it is"
     assert row["FAILURES"] == "2 of 3", "all outages that count, and how many move it on"
     assert row["COST"] == "12.40 (31.0 node-hours)", "as the controller's ledger has it"
-    assert row["LAST REASON"] == "EvictionCounted (5m ago)", "the latest Event, wherever it is in the list"
+    assert row["LAST REASON"] == "OutageCounted (5m ago)", "the latest Event, wherever it is in the list"
+
+
+def test_refused_job_has_the_reason_after_its_events_are_gone() -> None:
+    row = cells(running(uid=UID, phase=Phase.REFUSED, refusal="No pod of it can be created."))
+    assert (row["PHASE"], row["LAST REASON"]) == ("Refused", "Refused: No pod of it can be created.")
 
 
 def test_waiting_job_has_the_time_at_which_it_moves_on() -> None:
@@ -149,6 +154,7 @@ def test_history_is_shown_oldest_first_and_then_where_the_job_stands() -> None:
         ),
         (running(uid=UID, phase=Phase.STOPPED), "`kubectl holdfast resume` does"),
         (running(uid=UID, phase=Phase.GIVEN_UP), "It was given up"),
+        (running(uid=UID, phase=Phase.REFUSED, refusal="Its image is x."), "to its end: Its image is x."),
     ],
 )
 def test_each_phase_is_shown_with_what_ends_it(state: JobState, words: str) -> None:

@@ -4,12 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from pulumi_holdfast.controller.jobs.actions import EventReason, Resume, Suspend
 from pulumi_holdfast.controller.jobs.jobset import JobSetKind
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.state_machine.actions import Resume, Suspend
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.fallback_objects import (
     NOW,
@@ -381,12 +380,12 @@ def test_only_children_of_a_suspended_jobs_other_template_are_outdated() -> None
 
 def test_jobs_that_evictions_would_end_get_a_warning() -> None:
     reasons = {report.reason for report in observed(jobset(failurePolicy=None)).notices}
-    assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
+    assert reasons == {"EndsAtFirstLoss"}, "its first eviction ends it, and the policy cannot be changed"
     ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
     assert not observed(jobset(failurePolicy=ignoring)).notices, "this one survives evictions"
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
     (report,) = observed(jobset(), pod, nodes=[node("n1")]).notices
-    assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
+    assert report.reason == "EndsAtFirstLoss", "Kubernetes takes it for the end of the training"
     assert report.is_standing, "it holds until the script is fixed"
 
 
@@ -427,7 +426,7 @@ def test_checkpoints_are_requested_and_answered_by_annotations() -> None:
 
 @pytest.mark.parametrize(
     ("after", "events"),
-    [(timedelta(minutes=-1), []), (timedelta(seconds=10), [EventReason.EXITS_ZERO_ON_TERMINATION])],
+    [(timedelta(minutes=-1), []), (timedelta(seconds=10), [EventReason.ENDS_AT_FIRST_LOSS])],
     ids=["completed before", "ended by it"],
 )
 def test_an_exit_with_zero_is_reported_only_after_the_deletion_was_requested(

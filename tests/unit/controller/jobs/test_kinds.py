@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 
+from pulumi_holdfast.controller.jobs.actions import Recreate, Resume, Suspend
 from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory, with_pod
-from pulumi_holdfast.controller.jobs.snapshot import JobKey, Snapshot
-from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Snapshot
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.builders.fallback_objects import (
     NAMESPACE,

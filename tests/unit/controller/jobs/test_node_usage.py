@@ -1,23 +1,26 @@
 """The node time of a job: its own nodes, each for as long as the job has it, and none of it twice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from fractions import Fraction
 from typing import Final, TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulumi_holdfast.controller.jobs.caches import POD_LABELS, Caches
 from pulumi_holdfast.controller.jobs.node_usage import (
+    NodeSharing,
     NodeUsage,
     SharedNode,
     UsedNode,
     capacity_of_node,
     used_nodes,
 )
+from pulumi_holdfast.controller.jobs.observation import NodeKind
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.policy.policy import NoPolicy
-from pulumi_holdfast.controller.state_machine.observation import NodeKind
 from pulumi_holdfast.ladder import pod_requests
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
@@ -26,10 +29,16 @@ from pulumi_holdfast.ladder.labels import (
     GKE_PROVISIONING,
     GKE_SPOT,
     POOL,
+    RESERVATION_NAMESPACE,
+    RESERVED_FOR,
     CapacityType,
 )
 from pulumi_holdfast.ladder.pod_requests import effective_requests
+from tests.support.builders.caches import training_caches
+from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
 from tests.support.builders.job_states import HOUR, MINUTE, T0
+from tests.support.json_objects import obj
+from tests.support.soak import sized
 
 K = TypeVar("K")
 
@@ -46,7 +55,7 @@ def pod(node: str, phase: str = "Running", *, at: str = "2030-05-01T12:00:00Z") 
     return {"spec": {"nodeName": node}, "status": {"phase": phase, "conditions": [bound]}}
 
 
-def node(labels: dict[str, str]) -> Json:
+def labelled_node(labels: dict[str, str]) -> Json:
     return {"metadata": {"name": "n", "labels": labels}}
 
 
@@ -155,12 +164,12 @@ def test_the_ledgers_of_the_jobs_on_one_node_add_up_to_the_node(
 
 
 def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None:
-    known = {name: node({POOL: "a-spot", CAPACITY_TYPE: "spot"}) for name in ("n1", "n2", "n3")}
+    known = {name: labelled_node({POOL: "a-spot", CAPACITY_TYPE: "spot"}) for name in ("n1", "n2", "n3")}
     pods = [pod("n1"), pod("n1", at="2030-05-01T11:00:00Z"), pod("n2", "Succeeded"), pod("gone")]
     found = used_nodes(pods, ["n3"], known, NoPolicy())
     assert [each.kind for each in found] == [SPOT, SPOT], "its own one and the reserved one"
     assert found[0].since == T0 - HOUR, "since the first of its pods"
-    system = used_nodes([pod("n1")], (), {"n1": node({})}, NoPolicy())
+    system = used_nodes([pod("n1")], (), {"n1": labelled_node({})}, NoPolicy())
     assert system == (), "a node of no pool is none that the job has bought"
 
 
@@ -178,4 +187,89 @@ def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None
 def test_the_labels_of_a_node_say_how_its_machine_is_bought(
     labels: dict[str, str], capacity: CapacityType
 ) -> None:
-    assert capacity_of_node(node(labels)) is capacity, "as its cloud labels it"
+    assert capacity_of_node(labelled_node(labels)) is capacity, "as its cloud labels it"
+
+
+JOBS: Final = ("a", "b", "c")
+NODES: Final = ("n", "m")
+KEYS: Final = [JobKey("JobSet", NAMESPACE, name) for name in JOBS]
+
+
+def requesting(pod: Json, cpu: int) -> Json:
+    """The pod with a request."""
+    container: Json = {"resources": {"requests": {"cpu": str(cpu), "memory": str(4 - cpu)}}}
+    return {**pod, "spec": {**obj(pod["spec"]), "containers": [container]}}
+
+
+def put_pod(caches: Caches, job: str, on: str, number: int) -> None:
+    phase = "Succeeded" if number == 0 else "Running"
+    caches.pods[POD_LABELS[0]].put(requesting(renamed(worker(job, node=on, phase=phase), job), number))
+
+
+def put_placeholder(caches: Caches, job: str, on: str, number: int) -> None:
+    labels: Json = {RESERVED_FOR: f"uid-of-{job}"}
+    metadata: Json = {"name": f"hold-{job}", "namespace": RESERVATION_NAMESPACE, "labels": labels}
+    caches.placeholders.put(requesting({"metadata": metadata, "spec": {"nodeName": on}}, number))
+
+
+def put_job(caches: Caches, job: str, _on: str, _number: int) -> None:
+    caches.jobs["JobSet"].put(renamed(jobset(), job))
+
+
+def put_node(caches: Caches, _job: str, on: str, number: int) -> None:
+    caches.nodes.put({**node(on), "status": {"allocatable": {"cpu": str(number), "memory": "4"}}})
+
+
+def remove_one(caches: Caches, job: str, on: str, number: int) -> None:
+    cache = (caches.pods[POD_LABELS[0]], caches.placeholders, caches.jobs["JobSet"], caches.nodes)[number]
+    cache.retain({name for name in cache.known() if name[1] not in {job, on, f"hold-{job}"}})
+
+
+Change = Callable[[Caches, str, str, int], None]
+CHANGES: Final[Sequence[Change]] = (put_pod, put_pod, put_pod, put_placeholder, put_job, put_node, remove_one)
+
+
+@settings(max_examples=sized(40, soak=2000))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(CHANGES), st.sampled_from(JOBS), st.sampled_from(NODES), st.integers(0, 3)),
+        min_size=10,
+        max_size=60,
+    )
+)
+def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
+    changes: Sequence[tuple[Change, str, str, int]],
+) -> None:
+    caches, changed_nodes = training_caches(), list[str]()
+    sharing = NodeSharing(caches, lambda on, _: changed_nodes.append(on))
+    parts = {on: [sharing.part(on, key) for key in KEYS] for on in NODES}
+    for change, job, node_name, number in changes:
+        changed_nodes.clear()
+        change(caches, job, node_name, number)
+        for on, before in parts.items():
+            current = NodeSharing(caches, lambda _on, _jobs: None)
+            now = [sharing.part(on, key) for key in KEYS]
+            assert now == [current.part(on, key) for key in KEYS], (
+                f"{on} after {change.__name__} {number} of {job}"
+            )
+            assert now == before or on in changed_nodes, "the time until now counts by the parts of before"
+            parts[on] = now
+    assert len(sharing) <= len(NODES), "no other node was asked for"
+
+
+def test_the_parts_of_a_lost_node_are_forgotten_with_its_last_pod() -> None:
+    caches = training_caches()
+
+    def changed(on: str, keys: Iterable[JobKey]) -> None:
+        for key in keys:
+            sharing.part(on, key)
+
+    sharing = NodeSharing(caches, changed)
+    for number in range(3):
+        name = f"n-{number}"
+        put_node(caches, "", name, 4)
+        put_pod(caches, "a", name, 1)
+        assert sharing.part(name, KEYS[0]) == 1.0, "the job is alone there"
+        caches.nodes.retain(set())
+        caches.pods[POD_LABELS[0]].retain(set())
+    assert len(sharing) == 0, "a controller that runs for months sees many spot nodes come and go"

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from pulumi_holdfast.controller.jobs.observation import Cause
 from pulumi_holdfast.controller.jobs.pod_history import (
     RETENTION,
     PodHistory,
@@ -13,7 +14,6 @@ from pulumi_holdfast.controller.jobs.pod_history import (
     updated_history,
     with_pod,
 )
-from pulumi_holdfast.controller.state_machine.observation import Cause
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.fallback_objects import NOW, disrupted, jobset, node, snapshot, worker
 

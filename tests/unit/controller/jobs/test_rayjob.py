@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from pulumi_holdfast.controller.jobs.actions import Recreate, Resume, Suspend
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation, Part
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.rayjob import RayJobKind
-from pulumi_holdfast.controller.jobs.rayjob_successor import successor
-from pulumi_holdfast.controller.jobs.snapshot import JobKey
-from pulumi_holdfast.controller.state_machine.actions import Recreate, Resume, Suspend
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Observation, Part
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
+from pulumi_holdfast.controller.jobs.rayjob_status import successor
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import STOP
 from tests.support.builders.fallback_objects import (
@@ -241,7 +241,7 @@ def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> 
 
 def test_a_head_on_spot_gets_a_warning() -> None:
     (report,) = observed(rayjob(head=pod_spec(SPOT))).notices
-    assert report.reason == "HeadSelectsCapacity", "moves leave it there"
+    assert report.reason == "CannotFollow", "moves leave it there"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
-from pulumi_holdfast.ladder.pools import MachineSize, PoolSummary
+from pulumi_holdfast.ladder.reachability.pool_summary import MachineSize, PoolSummary
 from pulumi_holdfast.ladder.taints import SPOT
 from pulumi_holdfast.ladder.windows import CapacityWindow
 from tests.support.builders.job_states import policy
@@ -28,9 +28,9 @@ TIERS: JsonValue = [{"pool": "a-spot", "maxFailures": 5, "procurementTimeout": "
 
 
 MISTAKES: list[tuple[Json, str, str]] = [
-    ({"tiers": []}, "spec.tiers: got no tier", "Add the pool"),
-    ({"tiers": None}, "spec.tiers: got no tier", "Add the pool"),
-    ({"tiers": [{}]}, "spec.tiers[0].pool: got no pool", "Name the pool"),
+    ({"tiers": []}, "spec.tiers: got no tiers", "Set tiers"),
+    ({"tiers": None}, "spec.tiers: got no tiers", "Set tiers"),
+    ({"tiers": [{}]}, "spec.tiers[0].pool: got no pool", "Set pool"),
     (
         {"tiers": [{"pool": "a"}, {"pool": "a"}]},
         'spec.tiers[1].pool: got "a" a second time',
@@ -59,7 +59,7 @@ MISTAKES: list[tuple[Json, str, str]] = [
     ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
     ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "an integer"),
     (
-        {"tiers": [{"pool": "a", "facts": {"window": {"ends": "tomorrow"}}}]},
+        {"tiers": [{"pool": "a", "facts": {"capacity": "spot", "window": {"ends": "tomorrow"}}}]},
         'spec.tiers[0].facts.window.ends: got "tomorrow"',
         "Set an allowed value",
     ),
@@ -69,7 +69,11 @@ MISTAKES: list[tuple[Json, str, str]] = [
         "spot or on-demand",
     ),
     (
-        {"tiers": [{"pool": "a", "facts": {"machine": {"cpu": "lots", "memory": "1Gi"}}}]},
+        {
+            "tiers": [
+                {"pool": "a", "facts": {"capacity": "spot", "machine": {"cpu": "lots", "memory": "1Gi"}}}
+            ]
+        },
         'spec.tiers[0].facts.machine.cpu: got "lots"',
         "a quantity",
     ),

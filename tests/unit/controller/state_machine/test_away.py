@@ -5,19 +5,16 @@ from functools import partial
 
 import pytest
 
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy
-from pulumi_holdfast.controller.state_machine.actions import CreatePlaceholders, Resume, Suspend, WriteState
-from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
-from pulumi_holdfast.controller.state_machine.observation import (
-    CopyStatus,
-    Deadline,
-    MaxCost,
-    Observation,
-    PoolStatus,
+from pulumi_holdfast.controller.jobs.actions import (
+    CreatePlaceholders,
+    EventReason,
+    Resume,
+    Suspend,
+    WriteState,
 )
-from pulumi_holdfast.controller.state_machine.state import (
+from pulumi_holdfast.controller.jobs.observation import CopyStatus, Deadline, MaxCost, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.patches import read_record, write_marker
+from pulumi_holdfast.controller.jobs.state import (
     FailbackStage,
     JobState,
     Ledger,
@@ -27,7 +24,9 @@ from pulumi_holdfast.controller.state_machine.state import (
     Purpose,
     UnreadableState,
 )
-from pulumi_holdfast.controller.state_machine.state_annotation import read_record, write_marker
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy
+from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,
@@ -79,7 +78,7 @@ def test_a_job_goes_away_with_its_template_as_it_is_and_is_not_resumed_here() ->
     gone = decide(moving.state, replace(SUSPENDED, may_run_here=True), LADDER)
     assert kinds(gone) == [WriteState], "the copy is resumed, not the job"
     assert (state_of(gone).phase, state_of(gone).waiting_since) == (Phase.AWAY, T0), "its wait begins"
-    assert reasons(gone) == [EventReason.MOVED_AWAY], "its user learns where it is"
+    assert reasons(gone) == [EventReason.MOVED], "its user learns where it is"
     assert gone.requeue_at == T0 + 20 * MINUTE, "for as long as procurementTimeout"
 
 
@@ -107,7 +106,7 @@ def test_a_copy_that_gets_its_nodes_ends_the_wait_and_one_that_loses_them_waits_
             EventReason.NO_CAPACITY,
         ),
         (SUSPENDED, away(waiting_since=T0 - 20 * MINUTE), EventReason.NO_CAPACITY),
-        (replace(SUSPENDED, copy=replace(PLACED, is_given_up=True)), away(), EventReason.COPY_GIVEN_UP),
+        (replace(SUSPENDED, copy=replace(PLACED, is_given_up=True)), away(), EventReason.TIER_UNAVAILABLE),
     ],
     ids=["failures", "timeout", "timeout before a copy is seen", "given up there"],
 )
@@ -174,7 +173,7 @@ def test_a_tier_elsewhere_is_no_target_of_a_failback() -> None:
 def test_a_copy_that_does_not_go_is_reported() -> None:
     state = suspending(pool="on-demand", rank=2, suspended_at=T0 - SLOW_SUSPENSION_AFTER)
     decision = decide(state, replace(SUSPENDED, pool="on-demand"), LADDER)
-    assert reasons(decision) == [EventReason.SLOW_RETURN], "its cluster may not answer"
+    assert reasons(decision) == [EventReason.SLOW_SUSPENSION], "its cluster may not answer"
     early = decide(replace(state, suspended_at=T0 - SECOND), replace(SUSPENDED, pool="on-demand"), LADDER)
     assert not early.events, "pods take their time to terminate"
 
@@ -235,7 +234,7 @@ def test_a_copy_that_is_given_up_for_its_max_cost_does_not_keep_its_job_away() -
         spent_there(250), is_given_up=True, pods_placed=0, pool="a-spot", capacity=CapacityType.SPOT
     )
     left = decide(began, replace(SUSPENDED, max_cost=MaxCost(amount=250), copy=copy), PRICED)
-    assert EventReason.COPY_GIVEN_UP in reasons(left), "no tier is left there"
+    assert EventReason.TIER_UNAVAILABLE in reasons(left), "no tier is left there"
     assert only(left, Suspend).pool == "a-spot", "on-demand at home is closed too: it waits for spot"
 
 

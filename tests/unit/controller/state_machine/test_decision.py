@@ -8,11 +8,12 @@ import hypothesis
 import pytest
 from hypothesis import find, given, settings
 
-from pulumi_holdfast.controller.policy.policy import NoPolicy, cluster_of
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     Action,
     CreatePlaceholders,
     DeleteChildren,
+    EventReason,
+    JobEvent,
     Recreate,
     ReleaseReservation,
     RequestCheckpoint,
@@ -21,6 +22,16 @@ from pulumi_holdfast.controller.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
+from pulumi_holdfast.controller.jobs.patches import read_state, write_state
+from pulumi_holdfast.controller.jobs.state import (
+    FailbackAttempt,
+    FailbackStage,
+    JobState,
+    Phase,
+    UnreadableState,
+)
+from pulumi_holdfast.controller.policy.policy import NoPolicy, cluster_of
 from pulumi_holdfast.controller.state_machine.decision import (
     LONGEST_PAUSE,
     TOLERANCE,
@@ -28,16 +39,6 @@ from pulumi_holdfast.controller.state_machine.decision import (
     decide,
     shift_times,
 )
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
-from pulumi_holdfast.controller.state_machine.state import (
-    FailbackAttempt,
-    FailbackStage,
-    JobState,
-    Phase,
-    UnreadableState,
-)
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state, write_state
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -119,7 +120,7 @@ def test_a_state_that_is_unreadable_or_of_another_job_is_ignored() -> None:
 @pytest.mark.parametrize("state", [None, running()])
 def test_a_job_managed_by_kueue_is_ignored_with_an_event(state: JobState | None) -> None:
     decision = decide(state, observed(is_managed_by_kueue=True, losses=(loss(),)), policy())
-    assert (decision.actions, reasons(decision)) == ((), ["ManagedByKueue"]), "Kueue would undo a suspension"
+    assert (decision.actions, reasons(decision)) == ((), ["CannotFollow"]), "Kueue would undo a suspension"
     assert decision.events[0].is_standing, "and it is not recorded at every reconciliation"
 
 
@@ -133,12 +134,12 @@ def test_an_unsuspendable_job_is_ignored_with_an_event(state: JobState | None) -
 @pytest.mark.parametrize("state", [None, running(), waiting()])
 def test_a_job_in_a_namespace_without_a_policy_stays_where_it_is(state: JobState | None) -> None:
     decision = decide(state, observed(pods_placed=0, now=T0 + 9 * HOUR), NoPolicy())
-    assert (decision.actions, reasons(decision)) == ((), ["NoPolicy"]), "there is no ladder to follow"
+    assert (decision.actions, reasons(decision)) == ((), ["NotOnLadder"]), "there is no ladder to follow"
 
 
 def test_an_invalid_policy_is_quoted_in_the_event() -> None:
     decision = decide(running(), observed(), NoPolicy(problems=("spec.tiers: got no tier",)))
-    assert reasons(decision) == ["PolicyUnusable"], "nothing is done by half a ladder"
+    assert reasons(decision) == ["NotOnLadder"], "nothing is done by half a ladder"
     assert "spec.tiers: got no tier" in decision.events[0].message, "and the message names the fix"
 
 
@@ -206,7 +207,7 @@ def test_a_removed_tier_moves_its_job_only_when_nodes_are_lost() -> None:
 
 def test_events_of_the_job_kind_are_passed_on() -> None:
     notice = JobEvent(
-        reason=EventReason.EXITS_ZERO_ON_TERMINATION,
+        reason=EventReason.ENDS_AT_FIRST_LOSS,
         message="It ends 0 on SIGTERM.",
         is_warning=True,
         is_standing=True,

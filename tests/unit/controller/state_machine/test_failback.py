@@ -1,13 +1,11 @@
 """Failback: first the capacity, then the taint, then a checkpoint, and only then the running job is touched."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, MachineResources
-from pulumi_holdfast.controller.reservations.placement import PlacementRequirements
-from pulumi_holdfast.controller.reservations.pod_shapes import PodShape
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     CreatePlaceholders,
     DeletePlaceholders,
     ReleaseReservation,
@@ -16,10 +14,16 @@ from pulumi_holdfast.controller.state_machine.actions import (
     TaintReservedNodes,
     WriteState,
 )
+from pulumi_holdfast.controller.jobs.observation import ContendingGang, JobOutcome, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.pod_shapes import PlacementRequirements, PodShape
+from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, MachineResources
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.failback import CHECKPOINT_TIMEOUT, failback_due_at
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome, Observation, PoolStatus
-from pulumi_holdfast.controller.state_machine.state import FailbackStage, JobState, Phase, Purpose
+from pulumi_holdfast.controller.state_machine.failback import (
+    CHECKPOINT_TIMEOUT,
+    ReservationQueue,
+    failback_due_at,
+)
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -216,9 +220,7 @@ def test_a_tier_whose_pool_or_limits_are_insufficient_is_skipped() -> None:
 def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried() -> None:
     full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["FailbackNoCapacity"]), (
-        "nothing is asked for"
-    )
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), "nothing is asked for"
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 
@@ -228,7 +230,7 @@ def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> N
     )
     shapes = (PodShape(count=PODS, requests={}, placement=exclusive),)
     decision = decide(LOW, replace(ON_DEMAND, shapes=shapes), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["PlacementNotReservable"]), (
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), (
         "nodes that its pods cannot use would be reserved"
     )
     assert "because JobSet places its pods" in decision.events[0].message, "its user may change that"
@@ -292,3 +294,74 @@ def test_a_job_fails_back_from_a_middle_tier() -> None:
     ladder = policy(tiers=(SPOT, LOWER, tier("c-spot", max_failures=-1)), return_after=HOUR)
     decision = decide(running(pool="b-spot", rank=1), observed(pool="b-spot"), ladder)
     assert only(decision, CreatePlaceholders).pool == "a-spot", "the last tier need not be reached for that"
+
+
+LADDER = policy(tiers=(SPOT, LAST), return_after=HOUR, hold_timeout=10 * MINUTE)
+RETURNING = running(pool="on-demand", rank=1, since=T0 - 2 * HOUR)
+RESERVING = replace(
+    RETURNING, failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0 - MINUTE)
+)
+OLDER = ContendingGang(created=T0 - 2 * HOUR, uid="older")
+YOUNGER = ContendingGang(created=T0, uid="younger")
+
+
+def behind(gang: ContendingGang) -> dict[str, PoolStatus]:
+    """The pool while another job reserves capacity in it."""
+    return {"a-spot": PoolStatus(reserving=gang)}
+
+
+def test_two_gangs_of_four_with_six_free_nodes_return_one_after_the_other() -> None:
+    queue, moved = ReservationQueue[str](), dict[str, datetime]()
+    states = {uid: replace(RETURNING, uid=uid) for uid in ("first", "second")}
+    for now in (T0 + minutes * MINUTE for minutes in range(25 * 60)):
+        holders = [uid for uid, state in states.items() if state.failback is not None and uid not in moved]
+        # The scheduler binds the placeholders of both in turn.
+        share = min(PODS, (6 - PODS * len(moved)) // max(1, len(holders)))
+        for place, uid in enumerate(each for each in states if each not in moved):
+            held = reserved(placed=share, tainted=share) if uid in holders else None
+            created = T0 - 2 * HOUR + place * MINUTE
+            seen = observed(uid=uid, created=created, now=now, pool="on-demand", reservation=held)
+            others = queue.update(uid, states[uid], seen)
+            pools = {pool: PoolStatus(reserving=gang) for pool, gang in others.items()}
+            decision = decide(states[uid], replace(seen, pools=pools), LADDER)
+            states[uid] = state_of(decision)
+            if "FailbackMoving" in reasons(decision):
+                moved[uid] = now
+                break
+    assert list(moved) == ["first"], "with three nodes each neither would return, for 25 hours"
+    assert moved["first"] < T0 + 10 * MINUTE, "at its first attempt"
+
+
+def test_a_job_does_not_start_a_reservation_beside_an_older_one() -> None:
+    waits = decide(RETURNING, observed(pool="on-demand", pools=behind(OLDER)), LADDER)
+    assert reasons(waits) == [], "it is not its turn"
+    assert waits.requeue_at is not None, "it is requeued"
+    assert T0 + MINUTE <= waits.requeue_at <= T0 + 2 * MINUTE, "soon, and not all jobs at once"
+    starts = decide(RETURNING, observed(pool="on-demand", pools=behind(YOUNGER)), LADDER)
+    assert "FailbackStarted" in reasons(starts), "the older job has the better claim"
+
+
+def test_a_job_releases_what_is_reserved_for_it_to_an_older_one() -> None:
+    half = reserved(placed=2, tainted=0)
+    yields = decide(RESERVING, observed(pool="on-demand", reservation=half, pools=behind(OLDER)), LADDER)
+    assert reasons(yields) == ["FailbackEnded"], "two halves help neither"
+    assert "ReleaseReservation" in [type(action).__name__ for action in yields.actions], "at once"
+    assert state_of(yields).last_failback_at is None, "its own turn comes without another returnAfter"
+    keeps = decide(RESERVING, observed(pool="on-demand", reservation=half, pools=behind(YOUNGER)), LADDER)
+    assert reasons(keeps) == [], "the younger job releases its own"
+    whole = decide(RESERVING, observed(pool="on-demand", reservation=reserved(), pools=behind(OLDER)), LADDER)
+    assert "FailbackMoving" in reasons(whole), "all of it is used"
+
+
+def test_the_queue_returns_the_oldest_of_the_others_until_its_reservation_is_whole() -> None:
+    queue = ReservationQueue[str]()
+    old = observed(pool="on-demand", uid="old", created=T0 - 3 * HOUR, reservation=reserved(placed=2))
+    young = observed(pool="on-demand", uid="young", created=T0 - HOUR)
+    assert queue.update("old", RESERVING, old) == {}, "there is no other"
+    expected = ContendingGang(created=T0 - 3 * HOUR, uid="old")
+    assert queue.update("young", RESERVING, young) == {"a-spot": expected}, "the older one"
+    queue.update("old", RESERVING, replace(old, reservation=reserved()))
+    assert queue.update("young", RESERVING, young) == {}, "a whole reservation blocks no other"
+    queue.update("old", RESERVING, old)
+    queue.forget("old")
+    assert queue.update("young", RESERVING, young) == {}, "nor does a deleted job's"

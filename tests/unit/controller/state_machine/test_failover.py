@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 
-from pulumi_holdfast.controller.state_machine.actions import ForceDelete, Suspend
-from pulumi_holdfast.controller.state_machine.capacity_wait import PODS_CREATED_WITHIN
+from pulumi_holdfast.controller.jobs.actions import ForceDelete, Suspend
+from pulumi_holdfast.controller.jobs.observation import PoolStatus
+from pulumi_holdfast.controller.jobs.state import Phase, Purpose
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import (
     HEAD_TIMEOUT,
     MAX_HEAD_RESTARTS,
     MISSING_POOL_GRACE,
 )
-from pulumi_holdfast.controller.state_machine.observation import PoolStatus
-from pulumi_holdfast.controller.state_machine.state import Phase, Purpose
+from pulumi_holdfast.controller.state_machine.tier_visit import PODS_CREATED_WITHIN
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures
 from tests.support.builders.job_states import (
     HOUR,

@@ -7,19 +7,19 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts
-from pulumi_holdfast.controller.state_machine.actions import WriteState
-from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, spending_text, with_ledger
-from pulumi_holdfast.controller.state_machine.observation import (
+from pulumi_holdfast.controller.jobs.actions import WriteState
+from pulumi_holdfast.controller.jobs.observation import (
     CopyStatus,
     JobOutcome,
     NodeKind,
     Observation,
     PoolStatus,
 )
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state, write_state
+from pulumi_holdfast.controller.jobs.patches import read_state, write_state
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts
+from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, spending_text, with_ledger
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.state_machine.observation import Cause
+from pulumi_holdfast.controller.jobs.observation import Cause
+from pulumi_holdfast.controller.jobs.state import OutageKind, TimedFailure
 from pulumi_holdfast.controller.state_machine.outages import (
     UNREACHABLE_AFTER,
     count_losses,
     counted_failures,
     unreachable_deadline,
 )
-from pulumi_holdfast.controller.state_machine.state import OutageKind, TimedFailure
 from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures
 from tests.support.builders.job_states import (
     HOUR,

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Steps, simulate
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent
+from pulumi_holdfast.controller.jobs.observation import Deadline, JobOutcome, Observation
+from pulumi_holdfast.controller.jobs.patches import read_state, write_state
+from pulumi_holdfast.controller.jobs.state import JobState, Pace, Phase
 from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.events import EventReason, JobEvent
-from pulumi_holdfast.controller.state_machine.observation import Deadline, JobOutcome, Observation
 from pulumi_holdfast.controller.state_machine.pacing import Pacing, pacing_of, track_pace
-from pulumi_holdfast.controller.state_machine.state import JobState, Pace, Phase
-from pulumi_holdfast.controller.state_machine.state_annotation import read_state, write_state
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

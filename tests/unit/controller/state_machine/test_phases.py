@@ -5,22 +5,22 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.actions import (
+from pulumi_holdfast.controller.jobs.actions import (
     DeleteChildren,
     DeletePlaceholders,
+    EventReason,
     ForceDelete,
     Recreate,
     Resume,
     Suspend,
     WriteState,
 )
+from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, Phase, Purpose
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.events import EventReason
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
-from pulumi_holdfast.controller.state_machine.observation import Cause, JobOutcome, Observation, PoolStatus
 from pulumi_holdfast.controller.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
-from pulumi_holdfast.controller.state_machine.state import FailbackStage, JobState, Phase, Purpose
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

@@ -9,20 +9,9 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Steps, simulate
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.actions import Suspend
-from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.ledger import with_ledger
-from pulumi_holdfast.controller.state_machine.observation import (
-    Deadline,
-    MaxCost,
-    NodeKind,
-    Observation,
-    PoolStatus,
-)
-from pulumi_holdfast.controller.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
-from pulumi_holdfast.controller.state_machine.state import (
+from pulumi_holdfast.controller.jobs.actions import EventReason, Suspend
+from pulumi_holdfast.controller.jobs.observation import Deadline, MaxCost, NodeKind, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.state import (
     FailbackStage,
     JobState,
     Ledger,
@@ -32,6 +21,10 @@ from pulumi_holdfast.controller.state_machine.state import (
     Purpose,
     UnreadableState,
 )
+from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
+from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.controller.state_machine.ledger import with_ledger
+from pulumi_holdfast.controller.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
 from pulumi_holdfast.ladder.labels import CapacityType
 from tests.support.builders.job_states import (
     HOUR,

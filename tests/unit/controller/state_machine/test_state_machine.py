@@ -7,11 +7,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from pulumi_holdfast.controller.jobs.observation import Cause, Deadline, JobOutcome, MaxCost
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import Ledger, PoolUse
 from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import Decision, decide
-from pulumi_holdfast.controller.state_machine.observation import Cause, Deadline, JobOutcome, MaxCost
-from pulumi_holdfast.controller.state_machine.state import Ledger, PoolUse
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import Failures
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting
@@ -285,7 +285,7 @@ class LadderMachine(RuleBasedStateMachine):
         return decision
 
 
-# `make model` takes the same jobs through a million steps.
+# `make soak RUN=model` takes the same jobs through a million steps.
 LadderMachine.TestCase.settings = settings(
     max_examples=sized(60, soak=2000), stateful_step_count=40, deadline=None
 )

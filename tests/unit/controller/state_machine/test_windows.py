@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulumi_holdfast.controller.jobs.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
-from pulumi_holdfast.controller.state_machine.actions import CreatePlaceholders, RequestCheckpoint, Suspend
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT
 from pulumi_holdfast.controller.state_machine.tier_visit import tier_below, tiers_above
@@ -85,7 +85,7 @@ def test_a_job_does_not_wait_for_a_block_that_has_not_begun() -> None:
     early = observed(pool="block", pods_placed=0)
     decision = decide(waiting(pool="block", rank=0), early, ladder(begins=T0 + HOUR))
     assert only(decision, Suspend).pool == "b-spot", "no machine comes before"
-    assert "CapacityNotBegun" in reasons(decision), "and an Event says when it begins"
+    assert "TierUnavailable" in reasons(decision), "and an Event says when it begins"
 
 
 def test_a_job_returns_as_soon_as_its_block_begins() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pulumi_holdfast.controller.api.objects import annotations_of, name_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, name_of
 from pulumi_holdfast.kubernetes.admission.expressions import (
     has_limit,
     label_patch,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.kubernetes.admission.pod_admission import policy_name, policy_spec
 from pulumi_holdfast.kubernetes.admission.rules import (
     DO_NOT_DISRUPT,
@@ -14,7 +15,6 @@ from pulumi_holdfast.kubernetes.admission.rules import (
     eks_rules,
     gke_rules,
     spot_classes,
-    version_problem,
     workload_identity_rule,
 )
 from pulumi_holdfast.ladder import taints

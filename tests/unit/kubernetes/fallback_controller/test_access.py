@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from pulumi_holdfast.controller.api import client
-from pulumi_holdfast.controller.api.objects import name_of
+from pulumi_holdfast.controller.kube import client
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     CLUSTER_RULES,
     COPIES_ROLE,

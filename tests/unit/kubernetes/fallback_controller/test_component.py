@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.controller.api.access import from_kubeconfig
-from pulumi_holdfast.controller.api.objects import annotations_of, labels_of, name_of
-from pulumi_holdfast.controller.reconciler.settings import parse_settings
+from pulumi_holdfast.controller.kube.access import from_kubeconfig
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of
+from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,

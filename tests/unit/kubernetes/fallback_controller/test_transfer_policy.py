@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.controller.state_machine.transfer import Permit
+from pulumi_holdfast.controller.other_clusters.protocol import Permit
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,

@@ -1,6 +1,6 @@
 """The policy on the controller's writes, as it is registered; tests on a cluster hold what it refuses."""
 
-from pulumi_holdfast.controller.jobs.rayjob_successor import successor_name
+from pulumi_holdfast.controller.jobs.rayjob_status import successor_name
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     CLUSTER_RULES,
     JOB_RULES,

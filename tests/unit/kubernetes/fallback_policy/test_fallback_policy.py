@@ -14,17 +14,17 @@ from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
     ladder_spec,
     machine_capacity_object,
 )
-from pulumi_holdfast.kubernetes.fallback_policy.schema import spec_schema
-from pulumi_holdfast.kubernetes.fallback_policy.tier_schema import facts_schema
+from pulumi_holdfast.ladder.fallback_policy import spec_schema
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import POOL, CapacityType
 from pulumi_holdfast.ladder.ladder import NEVER, UNLIMITED, Ladder, Tier
-from pulumi_holdfast.ladder.pools import summarize_pool
+from pulumi_holdfast.ladder.pool_and_job_fields import facts_schema
 from pulumi_holdfast.ladder.reachability.machine_capacity import (
     MOST_CAPACITIES,
     Provisioner,
     machine_capacity,
 )
+from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import Placement
 from pulumi_holdfast.ladder.taints import GPU, SPOT, Toleration
 from tests.support.fakes.pulumi_engine import record

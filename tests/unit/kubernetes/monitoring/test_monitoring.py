@@ -11,13 +11,13 @@ import pytest
 from prometheus_client import Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from pulumi_holdfast.controller.api.leader_election import Fence
-from pulumi_holdfast.controller.api.objects import labels_of
-from pulumi_holdfast.controller.reconciler.controller import Controller
-from pulumi_holdfast.controller.reconciler.metrics import MetricName, Metrics, Sample
-from pulumi_holdfast.controller.reconciler.settings import parse_settings
-from pulumi_holdfast.controller.state_machine.events import EventReason
-from pulumi_holdfast.controller.state_machine.state import Phase
+from pulumi_holdfast.controller.jobs.actions import EventReason
+from pulumi_holdfast.controller.jobs.state import Phase
+from pulumi_holdfast.controller.kube.leader_election import Fence
+from pulumi_holdfast.controller.kube.objects import labels_of
+from pulumi_holdfast.controller.loop.controller import Controller
+from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics, Sample
+from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.kubernetes.fallback_controller.component import LABELS, PORT, metrics_service_spec
 from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS, rule_group
 from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs, service_monitor_spec

@@ -7,7 +7,7 @@ from typing import Final
 import pulumi
 
 from pulumi_holdfast.config.clusters import OtherClusterSection
-from pulumi_holdfast.controller.api.token_exchange import EXTENSION, GoogleExchange, exchange_of
+from pulumi_holdfast.controller.kube.access import EXTENSION, GoogleExchange, exchange_of
 from pulumi_holdfast.gcp.control_plane.trusted_issuer import token_exchange
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import config_map_data, volumes
 from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters

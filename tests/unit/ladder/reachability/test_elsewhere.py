@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulumi_holdfast.config.reachability import pool_facts
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
+from pulumi_holdfast.controller.jobs.judgement import job_shapes
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, ladder_spec
 from pulumi_holdfast.ladder.json import UNKNOWN, Json
-from pulumi_holdfast.ladder.pools import PoolSummary
 from pulumi_holdfast.ladder.reachability.checks import Failed, check_pool
 from pulumi_holdfast.ladder.reachability.facts import Exported, TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts
+from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
+from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts, read_tiers
 from pulumi_holdfast.ladder.reachability.walk import Outcome, walk_together
-from tests.support.expected_admission import shapes_of, tiers_of
 from tests.support.strategies.admitted_jobs import KnownLadder, facts, known_ladders, walking_jobs
 
 EXPORTS = st.sampled_from(
@@ -28,14 +28,14 @@ EXPORTS = st.sampled_from(
 def test_tiers_elsewhere_change_no_outcome_whatever_is_known_of_them(
     known: KnownLadder, job: Json, there: PoolSummary, exported: Exported | None, data: st.DataObject
 ) -> None:
-    shapes = shapes_of(job)
+    shapes = job_shapes(job)
     tiers = [
         replace(
             tier, exported=exported, node_pools=data.draw(st.sampled_from(((), (pool_facts("far", there),))))
         )
         if tier.cluster
         else tier
-        for tier in tiers_of(known.ladder, known.pools)
+        for tier in read_tiers({"spec": ladder_spec(known.ladder, known.pools)})
     ]
     alone = [tier for tier in tiers if not tier.cluster]
     assert walk_together(shapes, tiers).outcome is walk_together(shapes, alone).outcome, (
@@ -47,14 +47,14 @@ def test_tiers_elsewhere_change_no_outcome_whatever_is_known_of_them(
 @given(job=walking_jobs("vision"), there=facts("far"))
 def test_ladder_whose_last_tier_is_elsewhere_is_never_proved(job: Json, there: PoolSummary) -> None:
     last = TierFacts(number=1, pool="far", cluster="west", node_pools=(pool_facts("far", there),))
-    assert walk_together(shapes_of(job), [last]).outcome is Outcome.FALLS_OFF, "its cluster may not answer"
+    assert walk_together(job_shapes(job), [last]).outcome is Outcome.FALLS_OFF, "its cluster may not answer"
 
 
 @settings(max_examples=30)
 @given(job=walking_jobs("vision"), pool=facts("a100"))
 def test_stored_facts_reject_no_job_that_the_pool_itself_takes(job: Json, pool: PoolSummary) -> None:
     stored = read_pool_facts("a100", facts_object(pool))
-    for shape in shapes_of(job):
+    for shape in job_shapes(job):
         by_stored = {each.check for each in check_pool(shape, stored) if isinstance(each, Failed)}
         by_pool = {
             each.check for each in check_pool(shape, pool_facts("a100", pool)) if isinstance(each, Failed)
@@ -85,7 +85,7 @@ FIELDS = ("capacity", "labels", "labelValues", "machines", "maxNodes", "ladder",
 )
 def test_facts_of_any_export_are_read(document: Json, job: Json) -> None:
     found = read_pool_facts("far", document)
-    for shape in shapes_of(job):
+    for shape in job_shapes(job):
         assert list(check_pool(shape, found)) is not None, (
             "a stack of another release may have anything there"
         )

@@ -4,8 +4,15 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.program.resources import StackResource, Value
 from rule import Finding
 from rules import aks_scaling
-from tests.support.builders.stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools, compliant
-from tests.unit.policies.strangers.programs import training
+from tests.support.builders.stack_resources import (
+    aks_cluster,
+    aks_node_pool,
+    aks_pool,
+    aks_pools,
+    compliant,
+    ladder,
+    namespace,
+)
 
 AUTO: Value = {"mode": "Auto", "defaultNodePools": "None"}
 FIXED_SIZE = aks_pool("build", enableAutoScaling=False)
@@ -37,7 +44,7 @@ def test_single_autoscaling_mode_passes(what: str, resources: list[StackResource
 def test_autoscaling_pools_beside_auto_provisioning_are_advised_against() -> None:
     spot, on_demand = aks_pools()
     inline = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
-    found = findings([inline, spot, on_demand, *training()])
+    found = findings([inline, spot, on_demand, namespace(), ladder()])
     assert [finding.urn for finding in found] == [spot.urn, on_demand.urn, inline.urn], (
         "the cluster declares its own"
     )
@@ -45,7 +52,7 @@ def test_autoscaling_pools_beside_auto_provisioning_are_advised_against() -> Non
     assert not any(finding.proven for finding in found), (
         "jobs select a pool, so they fall back with both autoscalers"
     )
-    strands = findings([aks_cluster(), aks_node_pool(), *training()])
+    strands = findings([aks_cluster(), aks_node_pool(), namespace(), ladder()])
     assert [finding.proven for finding in strands] == [True], "a NodePool without a provisioner strands jobs"
 
 

@@ -433,17 +433,3 @@ def test_gpu_job_on_a_ladder_without_gpus_gets_a_note_that_nothing_moves_it() ->
     assert word(job) is Word.ASSUMED, "admission does not select it"
     assert any("the job requests GPUs, and no tier has any" in each for each in noted(job)), "the reason"
     assert not stopped(job), "it may be intended"
-
-
-def plain(pool: str, cpu: str) -> StackResource:
-    template = pod_template({POOL: pool}, spec={"containers": [requesting(cpu=cpu)]})
-    metadata: Json = {"name": "train", "namespace": "vision"}
-    return declared(JOB, {"metadata": metadata, "spec": {"template": template, "parallelism": 2}})
-
-
-def test_plain_job_runs_on_its_pool_or_not_at_all() -> None:
-    assert word(plain("cpu", "3")) is Word.PROVED, "it runs on on-demand"
-    assert word(plain("cpu-spot", "3")) is Word.ASSUMED, "nothing moves it"
-    assert any("nothing moves a Job" in each for each in noted(plain("cpu-spot", "3"))), "it is said"
-    assert word(plain("cpu-spot", "64")) is Word.BROKEN, "the tier below is none for it"
-    assert any("can never run on tier 1" in each for each in stopped(plain("cpu-spot", "64"))), "and why"

@@ -1,6 +1,5 @@
 """Training namespaces without a quota, and quotas that are too small for a gang."""
 
-import tracemalloc
 from collections.abc import Mapping
 
 import pytest
@@ -301,52 +300,6 @@ def test_quota_whose_room_depends_on_how_long_templates_run_is_not_judged() -> N
     (found,) = verdicts([*job_program(job), quota({"pods": "3"})], PACK_DEFAULTS)
     assert "quota: not judged" in str(found), "it is not proved either"
     assert not said(job, {"pods": "4"}), "all that may run together have room"
-
-
-CLAIM: Json = {"resources": {"requests": {"storage": "200Gi"}}}
-CACHE: JsonValue = [{"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}]
-
-
-@pytest.mark.parametrize(
-    ("hard", "named"),
-    [
-        ({"requests.storage": "800Gi"}, ""),
-        ({"requests.storage": "799Gi"}, "`requests.storage: 799Gi`"),
-        ({"persistentvolumeclaims": "3"}, "`persistentvolumeclaims: 3`"),
-    ],
-)
-def test_quota_with_less_storage_than_the_pods_claim_is_named(hard: Value, named: str) -> None:
-    found = on_jobs(quota(hard), volumes=CACHE)
-    assert bool(found) is bool(named), f"each of four pods claims 200 GiB: {found}"
-    assert all(named in each for each in found), "the resource is named"
-
-
-@pytest.mark.parametrize(
-    ("bounds", "named"),
-    [
-        ({"max": {"storage": "200Gi"}, "min": {"storage": "200Gi"}}, ""),
-        ({"max": {"storage": "199Gi"}}, "at most `storage: 199Gi` for each persistentvolumeclaim"),
-        ({"min": {"storage": "201Gi"}}, "at least `storage: 201Gi` for each persistentvolumeclaim"),
-    ],
-)
-def test_limit_range_of_claims_bounds_each_of_them(bounds: dict[str, Value], named: str) -> None:
-    limits = limit_range(type="PersistentVolumeClaim", **bounds)
-    found = on_jobs(quota({"pods": "100"}), limits, volumes=CACHE)
-    assert bool(found) is bool(named), f"each of four pods claims 200 GiB: {found}"
-    assert all(f"{named}, so the API server rejects its volume claims" in each for each in found), "the limit"
-
-
-def test_claims_of_a_billion_pods_are_counted_without_a_list_of_them() -> None:
-    pods = 10**9
-    stack = [*job_program(declared_jobset({"volumes": CACHE}, parallelism=pods)), quota({"pods": str(pods), "requests.storage": "1Gi"})]  # fmt: skip
-    tracemalloc.start()
-    try:
-        found = [each.message for each in quotas.find(stack, {})]
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert any("`requests.storage: 1Gi`" in each for each in found), f"it has no room for one claim: {found}"
-    assert most < 50 * 1024**2, "a list of the claims would take 8 GB"
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,11 @@ def test_missing_pool_of_a_program_that_makes_all_pools_is_broken() -> None:
     assert words(stack, madeHere=["pools"])["tier 1 → pool gone"] is Word.BROKEN, "no other program makes it"
 
 
-def test_own_stack_is_proved_and_modeled_autoscalers_are_assumed() -> None:
+def test_modeled_autoscaler_is_named_among_what_is_taken_for_granted() -> None:
     (found,) = verdicts(Stack(program("aws-dev")), PACK_DEFAULTS)
     assert found.word is Word.PROVED, f"Karpenter and the scheduler confirm it: {found}"
     (found,) = verdicts(Stack(program("gcp-dev")), PACK_DEFAULTS)
-    assert "GKE's cluster autoscaler is modeled" in str(found), "what is taken for granted is named"
+    assert "GKE's cluster autoscaler (modeled from its documentation)" in str(found)
 
 
 def test_shape_that_fits_nowhere_is_broken_with_the_check_that_fails() -> None:

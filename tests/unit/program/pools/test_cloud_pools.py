@@ -11,7 +11,7 @@ from pulumi_holdfast.ladder.labels import ARCH, INSTANCE_TYPE, POOL, SPOT, ZONE
 from pulumi_holdfast.ladder.reachability.checks import Failed, Undetermined, check_pool
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
-from pulumi_holdfast.program.pools.declared import all_pools, declared_pools
+from pulumi_holdfast.program.pools.all_pools import all_pools, declared_pools
 from pulumi_holdfast.program.pools.gke import NODE_POOL
 from pulumi_holdfast.program.pools.gke_zones import CLUSTER
 from pulumi_holdfast.program.resources import StackResource, Value, at
@@ -88,53 +88,6 @@ def limited(kind: str, most: float, *, enabled: bool = True) -> dict[str, Value]
     return {"clusterAutoscaling": {"enabled": enabled, "resourceLimits": [{"resourceType": kind, "maximum": most}]}}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("cluster", "props", "nodes"),
-    [
-        ({}, {}, None),
-        (limited("cpu", 40.0), {}, None),
-        (limited("cpu", 20.0), {}, 2),
-        (limited("memory", 100.0), {}, 3),
-        (limited("nvidia-l4", 0.0), {}, None),
-        (limited("cpu", 20.0, enabled=False), {}, None),
-        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, {}, 2),
-        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, {"maxPodsPerNode": 32.0}, None),
-        ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "elsewhere"}}, {}, None),
-        ({"ipAllocationPolicy": {"clusterIpv4CidrBlock": "/24"}}, {}, 1),
-        ({"ipAllocationPolicy": {"clusterIpv4CidrBlock": "/14"}}, {"networkConfig": {"podRange": "pods"}}, 2),
-    ],
-)  # fmt: skip
-def test_pool_of_gke_is_not_judged_if_its_cluster_allows_fewer_nodes(
-    cluster: dict[str, Value], props: dict[str, Value], nodes: int | None
-) -> None:
-    ranges: Value = [{"rangeName": "pods", "ipCidrRange": "10.9.0.0/23"}]
-    subnetwork = resource("gcp:compute/subnetwork:Subnetwork", "s", {"secondaryIpRanges": ranges})
-    found = gke(
-        resource(CLUSTER, "c", {"name": "c", **cluster}),
-        subnetwork,
-        cluster="c",
-        autoscaling={"totalMaxNodeCount": 4.0},
-        **props,
-    )
-    told = [each for each in found.unmodeled if f"allows {nodes} of the 4 nodes" in each]
-    assert len(found.unmodeled) == len(told) == (nodes is not None), str(found.unmodeled)
-
-
-def test_limits_of_gke_count_the_nodes_that_other_pools_always_have() -> None:
-    config: Value = {"machineType": "n2-standard-8"}
-    scaling: Value = {"minNodeCount": 1.0}
-    cluster = {
-        "name": "c",
-        "location": "us-central1-a",
-        "removeDefaultNodePool": True,
-        **limited("cpu", 40.0),
-    }
-    system = resource("gcp:container/nodePool:NodePool", "system", {"name": "system", "cluster": "c", "nodeConfig": config, "autoscaling": scaling})  # fmt: skip
-    found = gke(resource(CLUSTER, "c", cluster), system, cluster="c", autoscaling={"totalMaxNodeCount": 5.0})
-    told = "of which other pools always have 8, allows 4 of the 5 nodes"
-    assert [told in each for each in found.unmodeled] == [True], str(found.unmodeled)
-
-
 ONE: Final = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
 
 
@@ -199,39 +152,6 @@ def template(**props: Value) -> StackResource:
 
 
 EFA: Value = [{"deviceIndex": 0.0, "interfaceType": "efa"}]
-
-
-@pytest.mark.parametrize(
-    ("named", "made", "adapters", "verdicts"),
-    [
-        (None, [], 32, [(Failed, "machine")]),
-        ({"id": UNKNOWN}, [], 32, [(Undetermined, "machine")]),
-        ({"id": UNKNOWN}, [], 33, [(Failed, "machine")]),
-        ({"name": "other"}, [template(networkInterfaces=EFA)], 32, [(Undetermined, "machine")]),
-        ({"name": "gpus"}, [template(networkInterfaces=EFA)], 32, []),
-        ({"name": "gpus"}, [template(networkInterfaces=UNKNOWN)], 32, [(Undetermined, "machine")]),
-        ({"name": "gpus"}, [template()], 32, [(Failed, "machine")]),
-    ],
-)
-def test_fabric_adapters_of_a_node_group_are_those_of_its_launch_template(
-    named: Value, made: list[StackResource], adapters: int, verdicts: list[object]
-) -> None:
-    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024, efa=adapters))
-    found = node_group(*made, instanceTypes=["p5.48xlarge"], launchTemplate=named)
-    assert [
-        (type(each), each.check) for each in check_pool(job, found) if each.check == "machine"
-    ] == verdicts, "nothing else attaches them"
-
-
-def test_machine_type_of_a_node_group_may_be_that_of_its_launch_template() -> None:
-    made = template(instanceType="g5.12xlarge")
-    group = replace(
-        resource("aws:eks/nodeGroup:NodeGroup", "p", {"launchTemplate": {"id": UNKNOWN}}),
-        refers_to={"launchTemplate": (made.urn,)},
-    )
-    (read,) = declared_pools([made, group])
-    assert isinstance(read.facts.machines, tuple), "the reference shows the template before it has an id"
-    assert [each.name for each in read.facts.machines] == ["g5.12xlarge"], "the group names none itself"
 
 
 def sharing(strategy: str, clients: Value) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 from pulumi_holdfast.ladder.taints import Taint
 from pulumi_holdfast.program.pools.aks import aks_pools
-from pulumi_holdfast.program.pools.declared import all_pools, declared_pools
+from pulumi_holdfast.program.pools.all_pools import all_pools, declared_pools
 from pulumi_holdfast.program.pools.eks import NODE_GROUP
 from pulumi_holdfast.program.pools.gke import NODE_POOL, gke_pools
 from pulumi_holdfast.program.resources import Value, at
@@ -318,31 +318,3 @@ def test_labels_that_karpenter_admits_in_requirements_are_known(chart: str, grou
 def test_pool_whose_nodes_live_less_than_an_hour_is_not_judged(expiry: str | None, is_named: bool) -> None:
     named = any("expireAfter" in each for each in unmodeled("karpenter.k8s.aws", expireAfter=expiry))
     assert named is is_named, "jobs that restart every few minutes may never end"
-
-
-@pytest.mark.parametrize(
-    ("allowed", "named"),
-    [(["standard_d4s_v5", "Standard_D8s_v5"], False), (["Standard_D4s_v5"], True), (UNKNOWN, False)],
-    ids=["all", "some", "not known"],
-)
-def test_sizes_that_azure_policy_does_not_allow_are_named(allowed: Value, *, named: bool) -> None:
-    sizes: Value = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["Standard_D4s_v5", "Standard_D8s_v5"]}  # fmt: skip
-    reference: Value = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "default"}
-    template: Value = {
-        "metadata": {"labels": {POOL: "p"}},
-        "spec": {"nodeClassRef": reference, "requirements": [sizes]},
-    }
-    pool = resource(
-        "kubernetes:karpenter.sh/v1:NodePool",
-        "p",
-        {"metadata": {"name": "p"}, "spec": {"template": template}},
-    )
-    policy = resource(
-        "azure-native:authorization:PolicyAssignment",
-        "sizes",
-        {"parameters": {"listOfAllowedSKUs": {"value": allowed}}},
-    )
-    (read,) = declared_pools([pool, policy])
-    assert any("PolicyAssignment 'sizes'" in each for each in read.facts.unmodeled) is named, (
-        "node auto-provisioning asks for any of the sizes, and Azure refuses some"
-    )

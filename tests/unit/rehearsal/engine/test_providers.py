@@ -10,7 +10,6 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from pulumi_holdfast.rehearsal.engine import Subject
 from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
 from pulumi_holdfast.rehearsal.engine.providers import serving
-from tests.support.platform import platform_workspace
 
 
 class _Providers:
@@ -75,7 +74,3 @@ def test_the_users_plugin_is_linked_where_it_is_allowed(
     assert ports.startswith("aws:"), "the engine would use the simulator"
     lent = [folder.name for folder in (tmp_path / "home" / "plugins").iterdir()]
     assert lent == [f"resource-kubernetes-v{version('pulumi-kubernetes')}"], "the engine finds it"
-
-
-def test_the_local_stack_takes_the_users_own_kubernetes_plugin(tmp_path: Path) -> None:
-    assert Subject.holdfast("local", platform_workspace(tmp_path)).own_plugins == {"kubernetes"}, "it is real"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.controller.jobs.deadline import deadline_of
+from pulumi_holdfast.controller.jobs.base_observation import deadline_of
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.scenarios.deadline import (
     DEADLINE_SECONDS,

@@ -82,7 +82,9 @@ def test_a_text_that_is_not_a_picture_is_refused() -> None:
 def test_the_picture_in_the_documentation_was_drawn_by_a_run_as_expected() -> None:
     svg = (PICTURES / "ladder.svg").read_text(encoding="utf-8")
     picture = read_svg(svg)
-    assert render_svg(picture) == svg, "run `make picture` again: the drawing has changed since"
+    assert render_svg(picture) == svg, (
+        "run `holdfast rehearse demo local --picture docs/pictures/ladder.svg` again: the drawing has changed since"
+    )
     assert [(arrow.source, arrow.target) for arrow in picture.arrows] == [(0, 1), (1, 2), (2, 0)], (
         "down two tiers and back to the first"
     )

@@ -57,10 +57,18 @@ def test_fresh_checkout_builds_every_piece_once(go: FakeGo, workspace: Workspace
     assert "kuberay-operator chart" in shown, "a chart and a program can have the same name"
 
 
+def test_the_schema_of_the_plugin_comes_from_its_module(go: FakeGo, workspace: Workspace) -> None:
+    make(workspace)
+    calls = (go.folder / "calls").read_text(encoding="utf-8").splitlines()
+    (build,) = [call for call in calls if call.startswith("build") and call.endswith(" ./")]
+    assert "-overlay=" in build
+    assert not (workspace.project_root / "tools/pulumi-kubernetes/schema.json").exists()
+
+
 def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
-    assert "nothing to make (19 already there)" in make(workspace), "one line, no table"
+    assert "nothing to make (20 already there)" in make(workspace), "one line, no table"
     assert go.built == [], "no tool is built again"
     (go.folder / "bin" / "go").unlink()
     assert "nothing to make" in make(workspace), "no compiler is needed"

@@ -1,5 +1,6 @@
 """The catalog has the build flags, the versions and the pins of all tools."""
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,7 @@ def test_pins_are_read_from_go_mod(tmp_path: Path) -> None:
 
 
 def upstream_tools() -> list[Tool]:
-    """The tools with an upstream package; the imports of our own tool keep it in go.mod."""
+    """The tools with an upstream package; the imports of our own packages keep theirs in go.mod."""
     return [tool for tool in TOOLS if tool.version_of is None]
 
 
@@ -144,10 +145,13 @@ def test_every_upstream_tool_has_a_tool_directive(tool: Tool) -> None:
 
 
 def test_catalog_chains_and_tool_directives_agree() -> None:
-    (ours,) = (tool for tool in TOOLS if tool not in upstream_tools())
-    assert ours.name == "karpenter-kwok", "the other tools are unchanged upstream programs"
-    assert ours.own_sources(PROJECT), "its sources are part of the fingerprint"
-    assert str(ours.pin(PROJECT)) == versions.KARPENTER, "the version of Karpenter"
+    ours = {tool.name: tool for tool in TOOLS if tool not in upstream_tools()}
+    assert set(ours) == {"karpenter-kwok", "pulumi-resource-kubernetes"}
+    assert all(tool.own_sources(PROJECT) for tool in ours.values()), "sources are part of the fingerprint"
+    assert str(ours["karpenter-kwok"].pin(PROJECT)) == versions.KARPENTER
+    plugin = ours["pulumi-resource-kubernetes"]
+    assert str(plugin.pin(PROJECT)) == metadata.version("pulumi-kubernetes"), "the engine asks for this one"
+    assert "main.version=1.36.3" in flags(plugin.name)
     directives = {
         (folder.parent.name, package)
         for folder in (PROJECT / "tools").glob("*/go.mod")

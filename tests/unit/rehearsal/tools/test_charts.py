@@ -64,7 +64,9 @@ def release_secret_bytes(chart: CrdChart, manifest: str) -> int:
 def test_crd_chart_has_the_version_of_its_operator(chart: CrdChart) -> None:
     described = yaml.safe_load((folder_of(chart) / "Chart.yaml").read_text(encoding="utf-8"))
     pin = str(chart.source.pin(PROJECT))
-    assert (described["version"], described["appVersion"]) == (pin, pin), "run `make crds` after a change"
+    assert (described["version"], described["appVersion"]) == (pin, pin), (
+        "run `holdfast tools crd-charts` after a change"
+    )
 
 
 def test_missing_upstream_chart_is_reported(tmp_path: Path) -> None:
@@ -80,10 +82,10 @@ def test_crd_chart_matches_the_pinned_module(chart: CrdChart) -> None:
     there = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     wanted = crd_chart_files(chart, WORKSPACE)
     assert sorted(there) == sorted(wanted), (
-        f"components/pulumi_holdfast/kubernetes/charts/{chart.name} is not current; run `make crds`"
+        f"components/pulumi_holdfast/kubernetes/charts/{chart.name} is not current; run `holdfast tools crd-charts`"
     )
     changed = [path for path, contents in wanted.items() if there[path] != contents]
-    assert not changed, f"edited by hand or from another version: {changed}; run `make crds`"
+    assert not changed, f"edited by hand or from another version: {changed}; run `holdfast tools crd-charts`"
 
 
 @pytest.mark.engine

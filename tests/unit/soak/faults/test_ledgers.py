@@ -7,8 +7,8 @@ from typing import Final, cast
 
 import pytest
 
-from pulumi_holdfast.controller.state_machine.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import POOL, CapacityType
 from tests.soak.faults.ledgers import NodeUse, TierFacts, spans_of, wrong_bills

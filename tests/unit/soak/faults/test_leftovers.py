@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pulumi_holdfast.controller.state_machine.state import FailbackAttempt, FailbackStage, JobState, Phase
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import RESERVED_FOR, STATE
 from tests.soak.faults.leftovers import leftovers

@@ -1,4 +1,4 @@
-"""`holdfast drill` and `kubectl holdfast drill`: interrupts a node of a job as a cloud does, and measures what that costs."""
+"""`kubectl holdfast drill`: interrupts a node of a job as a cloud does, and measures what that costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.cli.kubectl.command_line import JOB_HELP, access_of, add_access, open_cluster
+from pulumi_holdfast.cli.kubectl.command_line import JOB_HELP, access_of, open_cluster
 from pulumi_holdfast.cli.kubectl.drill.plan import (
     Taking,
     Target,
@@ -22,12 +22,12 @@ from pulumi_holdfast.cli.kubectl.drill.plan import (
 from pulumi_holdfast.cli.kubectl.drill.recovery import Sighting, Stage, advance, begin, furthest, progress_of
 from pulumi_holdfast.cli.kubectl.drill.report import DrillResult, report_object, report_text
 from pulumi_holdfast.cli.kubectl.job_view import reference_of, state_of, tier_of
-from pulumi_holdfast.controller.api.client import NODE, NODECLAIM, POD, ApiError, Unreachable
-from pulumi_holdfast.controller.api.objects import name_of, namespace_of, objects, text
 from pulumi_holdfast.controller.jobs.kinds import job_of_pod
+from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended
+from pulumi_holdfast.controller.kube.client import NODE, NODECLAIM, POD, ApiError, Unreachable
+from pulumi_holdfast.controller.kube.objects import name_of, namespace_of, objects, text
 from pulumi_holdfast.controller.policy.policy import Policy
-from pulumi_holdfast.controller.state_machine.observation import JobOutcome
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.cli.kubectl.cluster import Cluster
     from pulumi_holdfast.cli.kubectl.drill.recovery import Progress, Recovery
-    from pulumi_holdfast.controller.jobs.snapshot import JobKey
+    from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
     from pulumi_holdfast.controller.policy.policy import NoPolicy
 
 _POLL_SECONDS: Final = 0.25
@@ -81,7 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--price", type=float, help="of a node per hour (default: the tier's `price`)")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="how to report")
-    add_access(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:

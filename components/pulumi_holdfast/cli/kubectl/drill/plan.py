@@ -13,14 +13,14 @@ from typing import Final
 
 from pulumi_holdfast.cli.kubectl.cluster import Right
 from pulumi_holdfast.cli.kubectl.job_view import limit_of, reference_of, state_of, tier_of
-from pulumi_holdfast.controller.api.objects import annotations_of, count, name_of, text
+from pulumi_holdfast.controller.jobs.observation import Observation, Part
 from pulumi_holdfast.controller.jobs.pod_history import part_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, is_terminating, node_of
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
+from pulumi_holdfast.controller.kube.objects import annotations_of, count, name_of, text
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.observation import Observation, Part
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.pacing import pacing_of
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import PROGRESS

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from pulumi_holdfast.controller.api.objects import annotations_of, text, uid_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, has_started, is_terminating, node_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, text, uid_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import PROGRESS
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from pulumi_holdfast.cli.kubectl.history import history_lines
 from pulumi_holdfast.cli.kubectl.job_view import JobView, duration_text, event_time, job_row, job_view
-from pulumi_holdfast.controller.api.objects import objects, text, uid_of
+from pulumi_holdfast.controller.kube.objects import objects, text, uid_of
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.quantities import format_duration

@@ -8,7 +8,7 @@ import webbrowser
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.cli.kubectl.command_line import access_of, add_access, errors_for_the_user, open_cluster
+from pulumi_holdfast.cli.kubectl.command_line import access_of, errors_for_the_user, open_cluster
 from pulumi_holdfast.cli.kubectl.connection import find_target
 from pulumi_holdfast.cli.kubectl.ui.board import Reading, board, views_of, with_spans
 from pulumi_holdfast.cli.kubectl.ui.server import Feed, PageServer
@@ -29,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("--port", type=_port, default=0, help="the port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-    add_access(parser)
 
 
 def _port(given: str) -> int:

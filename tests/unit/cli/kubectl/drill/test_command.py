@@ -1,6 +1,5 @@
 """The drill as a command: rights before anything else, the requests that take a node, and the exit code."""
 
-import argparse
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,11 +7,12 @@ from typing import Final
 
 import pytest
 
+from pulumi_holdfast.cli.kubectl.__main__ import build_parser
 from pulumi_holdfast.cli.kubectl.cluster import Cluster
 from pulumi_holdfast.cli.kubectl.connection import Access
 from pulumi_holdfast.cli.kubectl.drill import command
-from pulumi_holdfast.controller.api.client import ApiError, Unreachable
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
@@ -65,9 +65,7 @@ def drill(found: NamespaceRequests, monkeypatch: pytest.MonkeyPatch, *words: str
 
     monkeypatch.setattr(command, "open_cluster", opened)
     monkeypatch.setattr(command.time, "sleep", grow)
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(["jobset/train", *words]))
+    return command.run(build_parser().parse_args(["drill", "jobset/train", *words]))
 
 
 def test_notice_deletes_the_nodeclaim_as_karpenter_does(
@@ -206,6 +204,4 @@ def drill_by_hand(found: NamespaceRequests, monkeypatch: pytest.MonkeyPatch, clo
 
     monkeypatch.setattr(command, "open_cluster", opened)
     monkeypatch.setattr(command.time, "sleep", cloud)
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(["jobset/train", "--by-hand"]))
+    return command.run(build_parser().parse_args(["drill", "jobset/train", "--by-hand"]))

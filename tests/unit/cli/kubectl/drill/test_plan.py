@@ -16,10 +16,10 @@ from pulumi_holdfast.cli.kubectl.drill.plan import (
 )
 from pulumi_holdfast.cli.kubectl.drill.recovery import Progress, Stage, begin
 from pulumi_holdfast.cli.kubectl.drill.report import DrillResult, report_object, report_text
+from pulumi_holdfast.controller.jobs.observation import Deadline
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Pace
 from pulumi_holdfast.controller.policy.policy import DeclaredFacts
-from pulumi_holdfast.controller.state_machine.observation import Deadline
-from pulumi_holdfast.controller.state_machine.state import FailbackAttempt, FailbackStage, JobState, Pace
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import STATE, CapacityType

@@ -14,9 +14,9 @@ from pulumi_holdfast.cli.kubectl.ui.board import (
     views_of,
     with_spans,
 )
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.controller.state_machine.state import JobState, Phase
-from pulumi_holdfast.controller.state_machine.state_annotation import write_state
 from pulumi_holdfast.ladder.labels import STATE
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, waiting

@@ -1,0 +1,484 @@
+"""The rules on the parsed configuration of a stack on Azure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Network
+from typing import Final
+
+from pulumi_holdfast.azure.config.sections import (
+    LOCATION,
+    NO_CAP,
+    RESERVED_NEEDS_FIXED,
+    SUBSCRIPTION,
+    TENANT,
+    AzureAccess,
+    AzureCheckpoints,
+    AzureCluster,
+    AzureClusterNetwork,
+    AzureExistingNetwork,
+    AzureMaintenanceExclusion,
+    AzureNewNetwork,
+    AzurePlatform,
+    AzureSystemNodes,
+    FixedPlatform,
+    FixedPool,
+    NapPlatform,
+    NapPool,
+    Scaling,
+    zones_here,
+)
+from pulumi_holdfast.azure.names import LENGTHS, agent_pool_name, is_container_name
+from pulumi_holdfast.config import network_validation as networks
+from pulumi_holdfast.config import rules
+from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.loader import checked, parse
+from pulumi_holdfast.config.namespace import NamespaceSection
+from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.machines import family_of, is_sold_in, machine_catalogue
+from pulumi_holdfast.ladder.taints import AKS_SPOT, GPU, SPOT
+
+#: Prefixes of the namespaces that AKS creates.
+_OF_AKS: Final = ("aks-", "gatekeeper-")
+
+
+def read_azure_platform(
+    document: Json, *, location: str | None, subscription_id: str | None, tenant_id: str | None
+) -> AzurePlatform:
+    """Parse an Azure stack's configuration, and check its rules.
+
+    `location`, `subscription_id` and `tenant_id` are the stack's values of `azure-native:location`,
+    `azure-native:subscriptionId` and `azure-native:tenantId`. Raises ConfigError with every problem of the shape; or, if it
+    has none, with every problem of the rules.
+    """
+    settings = {LOCATION: location, SUBSCRIPTION: subscription_id, TENANT: tenant_id}
+    platform = parse(FixedPlatform if _is_fixed(document) else NapPlatform, document, settings)
+    return checked(platform, azure_problems(platform))
+
+
+def _is_fixed(document: Json) -> bool:
+    """Whether the pools of a document are scale sets, not pools of node auto-provisioning: the choice of the model."""
+    cluster, pools = document.get("cluster"), document.get("pools")
+    scaling = cluster.get("scaling", Scaling.NAP.value) if isinstance(cluster, Mapping) else None
+    if scaling in list(Scaling):
+        return scaling == Scaling.FIXED.value
+    # A typo in this field, or above it, must not cause a problem in every pool.
+    written = pools if isinstance(pools, list | tuple) else ()
+    return any(
+        isinstance(pool, Mapping) and ("spotMaxPrice" in pool or "reservation" in pool) for pool in written
+    )
+
+
+def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
+    """The problems of a platform that involve more than one field, or a setting."""
+    market = rules.market_of(
+        "azure",
+        platform.location,
+        what="VM size",
+        setting=LOCATION,
+        command=f"az vm list-skus --location {platform.location} --resource-type virtualMachines --query [].name",
+    )
+    cluster, network = platform.cluster, platform.network
+    yield from rules.network_beside_existing_problems(cluster, network, AzureNewNetwork, ("subnetId",))
+    if isinstance(cluster, AzureCluster):
+        yield from _cluster(cluster, platform, market)
+        if not isinstance(network, AzureClusterNetwork):
+            # An upgrade adds a system node before it removes one.
+            most_nodes = sum(pool.max_nodes for pool in platform.pools) + cluster.system_nodes.count + 1
+            yield from _network(network, cluster.access, most_nodes)
+    yield from _checkpoints(platform.checkpoints, platform.location)
+    if isinstance(platform, FixedPlatform):
+        yield from _scale_set_names([pool.name for pool in platform.pools])
+        yield from rules.pool_and_ladder_problems(
+            platform,
+            platform.pools,
+            problems_of=lambda pool, at: _fixed_pool(pool, market, at),
+            as_pool=FixedPool.as_pool,
+            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
+        )
+    else:
+        yield from rules.pool_and_ladder_problems(
+            platform,
+            platform.pools,
+            problems_of=lambda pool, at: _nap_pool(pool, market, at),
+            as_pool=lambda pool: pool.as_pool(market.region),
+            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
+        )
+    yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
+    yield from _container_names(platform.namespaces)
+    yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
+
+
+#: The taints of spot nodes; AKS adds its own to scale sets.
+_SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
+
+
+def _cluster(
+    cluster: AzureCluster, platform: AzurePlatform, market: rules.MachineMarket
+) -> Iterator[Problem]:
+    yield from rules.minor_version_problems(cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
+    yield from _access(cluster.access)
+    yield from rules.duplicate_problems(cluster.admins, f"{rules.CLUSTER}.admins", "administrator")
+    yield from _exclusions(cluster.maintenance.exclusions, f"{rules.CLUSTER}.maintenance.exclusions")
+    yield from _system_nodes(cluster.system_nodes, market)
+    disks, subscription = cluster.disk_encryption_set, platform.subscription_id
+    own = disks.split("/")[2] if disks is not None else ""
+    if disks is not None and subscription is not None and own.lower() != subscription.lower():
+        yield Problem(
+            field=f"{rules.CLUSTER}.diskEncryptionSet",
+            value=f"a disk encryption set in the subscription {own}",
+            allowed=f"one in {subscription}, the stack's: Azure uses a set only within its subscription",
+            fix=f"Create one there, or change {SUBSCRIPTION}.",
+        )
+
+
+_ONE_WAY_IN: Final = "one of public and private: true"
+
+
+def _access(access: AzureAccess) -> Iterator[Problem]:
+    """Access that no client can use, or that the whole internet can use."""
+    at = f"{rules.CLUSTER}.access"
+    if access.public is None and not access.private:
+        yield Problem(
+            field=at,
+            value="neither public nor private: true",
+            allowed=_ONE_WAY_IN,
+            fix="Add your public address, such as `public: {cidrs: [203.0.113.7/32]}`; or "
+            "`private: true`, and run `pulumi up` in the stack's network or one connected to it.",
+        )
+    if access.public is not None and access.private:
+        yield Problem(
+            field=at,
+            value="both",
+            allowed=f"{_ONE_WAY_IN}: AKS allows no public addresses for a private cluster",
+            fix="Remove one of the two.",
+        )
+    if access.public_name and not access.private:
+        yield Problem(
+            field=f"{at}.publicName",
+            value="true without private: true",
+            allowed="true for a private cluster: the name of a public one is always public",
+            fix="Leave it out.",
+        )
+    cidrs, field = access.public.cidrs if access.public is not None else (), f"{at}.public.cidrs"
+    if networks.covers_internet(cidrs):
+        yield Problem(
+            field=field,
+            value="the whole internet",
+            allowed="the public blocks of your network",
+            fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
+        )
+    yield from rules.duplicate_problems(cidrs, field, "block")
+    yield from networks.private_block_problems(
+        cidrs, field, fix="Write the public address of its NAT gateway; or `private: true` instead of public."
+    )
+
+
+def _exclusions(exclusions: Sequence[AzureMaintenanceExclusion], at: str) -> Iterator[Problem]:
+    """Exclusions that end before they start, or that overlap."""
+    for index, exclusion in enumerate(exclusions):
+        if exclusion.end < exclusion.start:
+            yield Problem(
+                field=f"{at}[{index}].end",
+                value=f"{exclusion.end}, before the start {exclusion.start}",
+                allowed="the start date or a later one: the last day without upgrades",
+                fix="Write a later date.",
+            )
+            continue
+        # Dates with the year first compare as text.
+        before = (other for other in enumerate(exclusions[:index]) if other[1].start <= exclusion.end)
+        found = next(((place, other) for place, other in before if exclusion.start <= other.end), None)
+        if found is not None:
+            place, other = found
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{exclusion.start} to {exclusion.end}, which overlaps {at}[{place}]",
+                allowed="days of no other exclusion",
+                fix=f"Write one instead: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
+            )
+
+
+#: The number of addresses that Azure reserves in a subnet.
+_RESERVED_ADDRESSES: Final = 5
+
+#: The prefix length of the block that Azure's overlay gives each node, for up to 250 pods.
+_PODS_OF_A_NODE: Final = 24
+
+_WIDEST_SERVICES: Final = 12
+#: The tenth address is the cluster's DNS service.
+_NARROWEST_SERVICES: Final = 28
+
+#: Private ranges that AKS reserves.
+_NETWORK_OF_AKS: Final = tuple(IPv4Network(cidr) for cidr in ("172.30.0.0/16", "172.31.0.0/16"))
+
+
+def _network(
+    network: AzureNewNetwork | AzureExistingNetwork, access: AzureAccess, most_nodes: int
+) -> Iterator[Problem]:
+    """The problems of a network; `most_nodes` is the largest number of nodes at a time."""
+    pods = networks.Range(field=f"{rules.NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = networks.Range(field=f"{rules.NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
+    ranges = [pods, services]
+    if isinstance(network, AzureNewNetwork):
+        nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.cidr))
+        ranges.insert(0, nodes)
+        yield from networks.range_size_problems(
+            nodes, networks.fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes
+        )
+    else:
+        yield from _egress(network, access, f"{rules.NETWORK}.egressCidrs")
+    yield from networks.public_range_problems(ranges)
+    yield from _ranges_of_aks(ranges)
+    yield from networks.overlapping_range_problems(ranges)
+    yield from networks.range_size_problems(
+        pods, networks.fewest_bits(most_nodes) + networks.ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes
+    )
+    yield from networks.service_range_problems(
+        services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES
+    )
+
+
+def _ranges_of_aks(ranges: Sequence[networks.Range]) -> Iterator[Problem]:
+    for one in ranges:
+        kept = next((block for block in _NETWORK_OF_AKS if one.block.overlaps(block)), None)
+        if kept is not None:
+            yield Problem(
+                field=one.field,
+                value=f"{format_value(str(one.block))}, which overlaps {kept}",
+                allowed="a block that does not overlap "
+                + " and ".join(str(block) for block in _NETWORK_OF_AKS)
+                + ", which AKS reserves",
+                fix="Leave it out, or write another block.",
+            )
+
+
+def _egress(network: AzureExistingNetwork, access: AzureAccess, field: str) -> Iterator[Problem]:
+    if access.public is not None and not network.egress_cidrs:
+        yield Problem(
+            field=field,
+            value="nothing, but the API server has a public address",
+            allowed="the public egress addresses of the subnet's nodes, which reach the API server at its public address",
+            fix="Add the address of the NAT gateway or the firewall from `az network public-ip show --ids ID --query "
+            "ipAddress`, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
+        )
+    yield from rules.duplicate_problems(network.egress_cidrs, field, "block")
+    yield from networks.private_block_problems(
+        network.egress_cidrs, field, fix="Write the public address of the NAT gateway or the firewall."
+    )
+
+
+def _checkpoints(checkpoints: AzureCheckpoints, location: str) -> Iterator[Problem]:
+    if checkpoints.redundancy == "Standard_ZRS" and not zones_here(location):
+        yield Problem(
+            field=f"{rules.CHECKPOINTS}.redundancy",
+            value=f"Standard_ZRS in {location}, which has no zones",
+            allowed="Standard_LRS in this location",
+            fix="Write `redundancy: Standard_LRS`.",
+        )
+    cidrs, field = checkpoints.allowed_cidrs, f"{rules.CHECKPOINTS}.allowedCidrs"
+    yield from rules.duplicate_problems(cidrs, field, "block")
+    yield from networks.private_block_problems(
+        cidrs, field, fix="Write public addresses: clients in the nodes' subnet have access already."
+    )
+
+
+def _container_names(namespaces: Sequence[NamespaceSection]) -> Iterator[Problem]:
+    """Namespaces whose name is not valid for the Blob Storage container of their checkpoints."""
+    fewest, most = LENGTHS
+    for index, namespace in enumerate(namespaces):
+        name = namespace.name
+        if not is_container_name(name):
+            shorter = re.sub(r"-+", "-", name)[:most].strip("-")
+            yield Problem(
+                field=f"{rules.NAMESPACES}[{index}].name",
+                value=format_value(name),
+                allowed=f"{fewest} to {most} characters without consecutive hyphens: its checkpoints are in a "
+                "container with this name",
+                fix=f'Write another name, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
+            )
+
+
+def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    if pool.capacity is CapacityType.RESERVED:
+        yield Problem(
+            field=f"{at}.capacity",
+            value="reserved with `scaling: nap`",
+            allowed="spot or on-demand: Karpenter's provider for Azure does not know capacity reservations",
+            fix=RESERVED_NEEDS_FIXED,
+        )
+    wrong = list(_nap_machines(pool, market, at))
+    yield from wrong
+    if not wrong:
+        yield from rules.mixed_architecture_problems(pool.machines(market.region), at)
+    yield from _zones(pool.zones, market.region, f"{at}.zones")
+
+
+def _fixed_pool(pool: FixedPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    if len(pool.vm_sizes) > 1:
+        yield Problem(
+            field=f"{at}.vmSizes",
+            value=f"{len(pool.vm_sizes)} VM sizes with `scaling: fixed`",
+            allowed="one, because a scale set has one VM size",
+            fix="Write one of them. If it is often out of capacity, add a pool for each size and a tier for each pool; or write "
+            "`scaling: nap` under cluster, where a pool can have several sizes.",
+        )
+    yield from _named_machine(pool.vm_size, market, f"{at}.vmSizes[0]")
+    yield from _price_cap(pool, f"{at}.spotMaxPrice")
+    example = "reservation: {group: ID}"
+    yield from rules.reservation_problems(
+        pool.capacity, {"reservation": pool.reservation}, at, example=example
+    )
+    yield from _zones(pool.zones, market.region, f"{at}.zones")
+
+
+def _named_machine(name: str, market: rules.MachineMarket, field: str) -> Iterator[Problem]:
+    """A VM size that does not exist, or that the location does not offer."""
+    # Azure accepts a name without its prefix and in any case; a node label and a NodePool do not.
+    if name not in market.here:
+        yield rules.unknown_machine_problem(name, market, field)
+
+
+def _scale_set_names(names: Sequence[str]) -> Iterator[Problem]:
+    """Pools whose scale sets would have the same name: AKS allows 12 characters and no hyphen."""
+    first: dict[str, str] = {}
+    for index, name in enumerate(names):
+        other = first.setdefault(agent_pool_name(name), name)
+        if other != name:
+            yield Problem(
+                field=f"{rules.POOLS}[{index}].name",
+                value=f"{format_value(name)}, whose scale set would be {agent_pool_name(name)}, as that of {other}",
+                allowed="names with different letters and digits: AKS allows no hyphen in the name of a node pool",
+                fix=f"Rename one of the two, such as {format_value(f'{name}-2')}.",
+            )
+
+
+#: The number of decimals that AKS allows in a price cap.
+_DECIMALS: Final = 5
+
+
+def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
+    cap = pool.spot_max_price
+    if cap is None:
+        return
+    if pool.capacity is not CapacityType.SPOT:
+        yield Problem(
+            field=field,
+            value=f"{cap:g} on a pool that is {pool.capacity.value}",
+            allowed="nothing: only spot machines have a variable price",
+            fix="Leave it out.",
+        )
+    elif cap != NO_CAP and not (math.isfinite(cap) and cap > 0 and round(cap, _DECIMALS) == cap):
+        yield Problem(
+            field=field,
+            value=f"{cap:g}",
+            allowed=f"USD per hour, more than 0, with up to {_DECIMALS} decimals; or -1 for up to the on-demand price",
+            fix=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
+            if math.isfinite(cap) and round(cap, _DECIMALS) > 0
+            else "Leave it out for up to the on-demand price.",
+        )
+
+
+def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    """The problems of a pool's selection of VM sizes with node auto-provisioning."""
+    wrong = list(
+        rules.machine_selection_problems(
+            pool,
+            ("vmSizes", "[Standard_D4ds_v5, Standard_D4ads_v5]"),
+            {"families": "[Dds_v5, Dads_v5]", "vcpus": "[4]"},
+            at,
+        )
+    )
+    yield from wrong
+    if pool.vm_sizes is not None and not wrong:
+        yield from rules.machine_problems(pool.vm_sizes, market, f"{at}.vmSizes")
+    elif not wrong:
+        yield from _families_and_vcpus(pool, market.region, at)
+
+
+def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Problem]:
+    families, numbers = pool.families or (), pool.vcpus or ()
+    there = _numbers_by_family(location)
+    how = " on spot" if pool.capacity is CapacityType.SPOT else ""
+    unknown = [name for name in families if name not in there]
+    for name in unknown:
+        yield Problem(
+            field=f"{at}.families[{families.index(name)}]",
+            value=f"{format_value(name)}, a family without a VM size{how} in {location}",
+            allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
+            fix=rules.close_fix(name, there, "Remove it."),
+        )
+    if unknown:
+        # Another family may have these numbers of vCPUs.
+        return
+    known = {number for name in families for number in there[name]}
+    for index, number in enumerate(numbers):
+        if number not in known:
+            yield Problem(
+                field=f"{at}.vcpus[{index}]",
+                value=f"{number}, the vCPUs of no VM size of {', '.join(families)}{how}",
+                allowed=f"a number of vCPUs of these families: {', '.join(map(str, sorted(known)))}",
+                fix="Write one of them, or remove it.",
+            )
+    for index, name in enumerate(families):
+        if known & set(numbers) and there[name].isdisjoint(numbers):
+            yield Problem(
+                field=f"{at}.families[{index}]",
+                value=f"{format_value(name)}, a family without a VM size of {' or '.join(map(str, numbers))} vCPUs{how}",
+                allowed=f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
+                fix="Remove it, or add one of its numbers to vcpus.",
+            )
+    yield from rules.mixed_gpu_problems(pool.machines(location), f"{at}.families")
+
+
+def _numbers_by_family(location: str) -> Mapping[str, frozenset[int]]:
+    """The vCPUs of the VM sizes of each family that a location offers."""
+    found: dict[str, frozenset[int]] = {}
+    for name, machine in machine_catalogue("azure").items():
+        family = family_of(name)
+        if family is not None and is_sold_in(name, location):
+            found[family] = found.get(family, frozenset()) | {machine.vcpus}
+    return found
+
+
+#: AKS's minimum for a machine of a system pool.
+_FEWEST_VCPUS: Final = 4
+_LEAST_MIB: Final = 4096
+
+
+def _system_nodes(nodes: AzureSystemNodes, market: rules.MachineMarket) -> Iterator[Problem]:
+    field = f"{rules.CLUSTER}.systemNodes.vmSize"
+    yield from _named_machine(nodes.vm_size, market, field)
+    if nodes.vm_size in market.here:
+        yield from rules.system_machine_problems(
+            market.here[nodes.vm_size],
+            field,
+            example="Standard_D4ds_v5",
+            fewest_vcpus=_FEWEST_VCPUS,
+            least_mib=_LEAST_MIB,
+        )
+    yield from _zones(nodes.zones, market.region, f"{rules.CLUSTER}.systemNodes.zones")
+
+
+def _zones(zones: Sequence[str], location: str, at: str) -> Iterator[Problem]:
+    """Zones that a location does not have, and duplicates."""
+    yield from rules.duplicate_problems(zones, at, "zone")
+    there = zones_here(location)
+    if zones and not there:
+        yield Problem(
+            field=at,
+            value=f"{', '.join(zones)} in {location}, which has no zones",
+            allowed="no zones",
+            fix=f"Leave it out, or change {LOCATION}.",
+        )
+    for index, zone in enumerate(zones if there else ()):
+        if zone not in there:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{zone} in {location}",
+                allowed=f"one of its zones: {', '.join(there)}",
+                fix=f"Write {there[0]}.",
+            )

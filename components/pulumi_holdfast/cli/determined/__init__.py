@@ -1,1 +1,0 @@
-"""Converts Determined's `resource_pools` to a stack's `pools`."""

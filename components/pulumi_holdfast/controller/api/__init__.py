@@ -1,1 +1,0 @@
-"""The client of one API server: requests, informers, leader election, and Events."""

@@ -1,0 +1,278 @@
+"""Trims each kind of object to the fields that the controller reads, before it is cached.
+
+A pod is some 10 KB of text and over 30 KB as Python objects; a trimmed one is a tenth. Jobs are cached completely, since
+patches are made from them, but as compact text that is parsed for each reconciliation.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from pulumi_holdfast.controller.jobs.kinds import job_of_child
+from pulumi_holdfast.controller.kube.client import Kind
+from pulumi_holdfast.controller.kube.objects import metadata_of, namespace_of, text
+from pulumi_holdfast.controller.policy.parser import parse_policy
+from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.labels import (
+    CAPACITY_KEYS,
+    CHECKPOINTED,
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    INSTANCE_TYPE,
+    MAX_COST,
+    POOL,
+    PROGRESS,
+    REPLICATED_JOB,
+    RESERVATION_NAMESPACE,
+    RESERVED_FOR,
+    RESTART_ATTEMPT,
+    ZONE,
+)
+from pulumi_holdfast.ladder.reachability.facts import TierFacts
+from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+
+Fields: TypeAlias = Mapping[str, "Fields | None"]
+"""The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
+
+_OWNERS: Final[Fields] = {"apiVersion": None, "kind": None, "name": None, "uid": None, "controller": None}
+_METADATA: Final[Fields] = {
+    "name": None,
+    "namespace": None,
+    "uid": None,
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+    "ownerReferences": _OWNERS,
+}
+# The labels that identify a pod's job and part. A JobSet's pod has some fifteen labels.
+_POD_LABELS: Final[Fields] = dict.fromkeys(
+    (
+        "jobset.sigs.k8s.io/jobset-name",
+        "jobset.sigs.k8s.io/jobset-uid",
+        "jobset.sigs.k8s.io/replicatedjob-name",
+        "ray.io/cluster",
+        "ray.io/node-type",
+        "ray.io/group",
+        "batch.kubernetes.io/job-name",
+        RESERVED_FOR,
+        POOL,
+    )
+)
+_NODE_LABELS: Final[Fields] = dict.fromkeys(
+    ("karpenter.sh/nodepool", RESERVED_FOR, POOL, INSTANCE_TYPE, ZONE, *CAPACITY_KEYS)
+)
+_CONDITIONS: Final[Fields] = dict.fromkeys(("type", "status", "reason", "lastTransitionTime"))
+_TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
+
+# The API server fills in requests from limits.
+_REQUESTS: Final[Fields] = {"resources": {"requests": None}}
+
+POD_FIELDS: Final[Fields] = {
+    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
+    "spec": {
+        "nodeName": None,
+        "nodeSelector": {POOL: None},
+        "containers": _REQUESTS,
+        "initContainers": {**_REQUESTS, "restartPolicy": None},
+        "overhead": None,
+        **_REQUESTS,
+    },
+    "status": {
+        "phase": None,
+        "reason": None,
+        "conditions": _CONDITIONS,
+        "containerStatuses": {"state": {"terminated": {"exitCode": None, "finishedAt": None}}},
+    },
+}
+NODE_FIELDS: Final[Fields] = {
+    "metadata": {**_METADATA, "labels": _NODE_LABELS},
+    "spec": {"taints": None},
+    "status": {"conditions": {**_CONDITIONS, "message": None}, "allocatable": None},
+}
+CLAIM_FIELDS: Final[Fields] = {"metadata": _METADATA, "status": {"nodeName": None}}
+NODE_POOL_FIELDS: Final[Fields] = {
+    "metadata": {"name": None},
+    "spec": {"limits": None, "template": {"metadata": {"labels": None}, "spec": {"requirements": None}}},
+}
+CHILD_FIELDS: Final[Fields] = {
+    "metadata": {
+        **_METADATA,
+        "resourceVersion": None,
+        "labels": {REPLICATED_JOB: None, RESTART_ATTEMPT: None},
+    },
+    "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
+    "status": {"succeeded": None, "conditions": {"type": None, "status": None}},
+}
+WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
+
+# They are not read, and they change with every heartbeat or are as long as the object.
+_DROPPED_METADATA: Final = frozenset({"managedFields", "resourceVersion"})
+_DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
+# They count pods, and change with each of them.
+_DROPPED_STATUS: Final = frozenset({"replicatedJobsStatus", "rayClusterStatus"})
+# A JobSet's conditions that change in each restart and are not read.
+_UNREAD_CONDITIONS: Final = frozenset(
+    {"RestartingJobSet", "StartupPolicyInProgress", "StartupPolicyCompleted"}
+)
+# A kubelet writes five conditions of a node; only this one is about whether it answers.
+_NODE_CONDITIONS: Final = frozenset({"Ready"})
+_POD_CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget", "Ready"})
+
+
+def trim(value: JsonValue, fields: Fields) -> JsonValue:
+    """Return the parts of a value that `fields` names; missing fields stay missing."""
+    if isinstance(value, Mapping):
+        found: dict[str, JsonValue] = {}
+        for name, within in fields.items():
+            if name in value:
+                found[name] = value[name] if within is None else trim(value[name], within)
+        return found
+    return [trim(each, fields) for each in sequence(value)] if isinstance(value, list) else value
+
+
+def trim_pod(pod: Json) -> Json:
+    """Return a trimmed pod, without conditions that are written while it starts and not read."""
+    return _with_conditions(mapping(trim(pod, POD_FIELDS)), _POD_CONDITIONS)
+
+
+def trim_placeholder(pod: Json) -> "Json | None":
+    """Return a trimmed placeholder, and ignore any other pod with its label: a tenant may label pods at will.
+
+    The controller taints the nodes of placeholders, and deletes placeholders of jobs that do not exist.
+    """
+    return trim_pod(pod) if namespace_of(pod) == RESERVATION_NAMESPACE else None
+
+
+def trim_node(node: Json) -> Json:
+    """Return a trimmed node, without fields that change with every heartbeat."""
+    return _with_conditions(mapping(trim(node, NODE_FIELDS)), _NODE_CONDITIONS)
+
+
+def _with_conditions(obj: Json, types: frozenset[str]) -> Json:
+    """Return an object without the conditions of its status that have other types."""
+    status = mapping(obj.get("status"))
+    if "conditions" not in status:
+        return obj
+    read = [each for each in sequence(status["conditions"]) if text(mapping(each).get("type")) in types]
+    return {**obj, "status": {**status, "conditions": read}}
+
+
+def trim_claim(claim: Json) -> Json:
+    """Return a trimmed NodeClaim."""
+    return mapping(trim(claim, CLAIM_FIELDS))
+
+
+def trim_node_pool(node_pool: Json) -> Json:
+    """Return a trimmed NodePool."""
+    return mapping(trim(node_pool, NODE_POOL_FIELDS))
+
+
+def trim_child(kind: Kind) -> "Callable[[Json], Json | None]":
+    """Return a function that trims a Job or RayCluster, and ignores one that no JobSet or RayJob owns.
+
+    Objects from a list have no apiVersion and kind, so it adds them.
+    """
+
+    def trim_owned(child: Json) -> "Json | None":
+        if job_of_child(child) is None:
+            return None
+        return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(trim(child, CHILD_FIELDS))}
+
+    return trim_owned
+
+
+def trim_workload(workload: Json) -> Json:
+    """Return a trimmed Kueue Workload."""
+    return mapping(trim(workload, WORKLOAD_FIELDS))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedPolicy:
+    """A FallbackPolicy: its uid and generation, its parsed spec, and its status.
+
+    `tiers` are what it says of its tiers' pools, for the judgement of jobs, and `tiers_text` what identifies that.
+    """
+
+    uid: str
+    generation: int
+    policy: Policy | NoPolicy
+    status: Json
+    tiers: tuple[TierFacts, ...] = ()
+    tiers_text: str = ""
+
+
+def cached_policy(policy: Json) -> CachedPolicy:
+    """Return the cached form of a FallbackPolicy."""
+    metadata = metadata_of(policy)
+    generation = metadata.get("generation")
+    return CachedPolicy(
+        uid=text(metadata.get("uid")),
+        generation=generation if isinstance(generation, int) else 0,
+        policy=parse_policy(policy),
+        status=mapping(policy.get("status")),
+        tiers=read_tiers(policy),
+        tiers_text=json.dumps(mapping(policy.get("spec")).get("tiers"), sort_keys=True),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CachedJob:
+    """A JobSet or RayJob: its index keys, its version, and the rest of the object as text.
+
+    `unread`: conditions that no decision reads, and that a patch of the status keeps.
+    """
+
+    uid: str
+    follows: bool
+    suspended: bool
+    has_max_cost: bool
+    version: str
+    content: bytes
+    unread: bytes = b""
+
+    def read(self) -> Json:
+        """Return the object."""
+        job = cast("Json", json.loads(self.content))
+        whole: Json = {**job, "metadata": {**metadata_of(job), "resourceVersion": self.version}}
+        if not self.unread:
+            return whole
+        status = mapping(job["status"])
+        unread = cast("list[JsonValue]", json.loads(self.unread))
+        return {**whole, "status": {**status, "conditions": [*sequence(status.get("conditions")), *unread]}}
+
+
+def cached_job(job: Json) -> CachedJob:
+    """Return the cached form of a job: the object without fields that are not read."""
+    metadata = metadata_of(job)
+    annotations = {
+        name: value
+        for name, value in mapping(metadata.get("annotations")).items()
+        if name not in _DROPPED_ANNOTATIONS
+    }
+    rest = {name: value for name, value in metadata.items() if name not in _DROPPED_METADATA}
+    whole: dict[str, JsonValue] = {**job, "metadata": {**rest, "annotations": annotations}}
+    unread: list[JsonValue] = []
+    if "status" in job:
+        status = {
+            name: value for name, value in mapping(job["status"]).items() if name not in _DROPPED_STATUS
+        }
+        conditions = sequence(status.get("conditions"))
+        unread = [each for each in conditions if text(mapping(each).get("type")) in _UNREAD_CONDITIONS]
+        if unread:
+            status["conditions"] = [each for each in conditions if each not in unread]
+        whole["status"] = status
+    return CachedJob(
+        uid=text(metadata.get("uid")),
+        follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        suspended=mapping(job.get("spec")).get("suspend") is True,
+        has_max_cost=MAX_COST in annotations,
+        version=text(metadata.get("resourceVersion")),
+        content=_text_of(whole),
+        unread=_text_of(unread) if unread else b"",
+    )
+
+
+def _text_of(value: JsonValue) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,1 +1,0 @@
-"""Reservations: capacity on a better tier for a running job, held by placeholder pods and a taint."""

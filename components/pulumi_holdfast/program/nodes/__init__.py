@@ -1,1 +1,0 @@
-"""What keeps the nodes of a pool from starting and from joining their cluster."""

@@ -1,0 +1,189 @@
+"""Stacks on the real Kubernetes plugin, run by the real engine: what rehearsals depend on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+from pulumi_kubernetes.apps import v1 as apps
+from pulumi_kubernetes.core import v1 as core
+
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.faults import Faults
+from pulumi_holdfast.rehearsal.engine.kubeconfig import KubeconfigContext
+from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import everywhere
+from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.paths import Workspace
+from tests.cluster.kubernetes_plugin.conftest import KubernetesStack
+from tests.support.clusters.team_program import config_of, team, web_spec
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine]
+
+
+def test_a_program_is_created_unchanged_updated_and_destroyed(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    assert stack.preview(team(name)) == {"create": 8}, "the plan of an empty stack is wrong"
+    assert client.get("v1", "Namespace", name) is None, "the preview made an object"
+    addresses: list[str] = []
+    assert stack.up(team(name, learn=addresses.append)) == {"create": 8}, "something was not made"
+    assert addresses, "what the server gave is not seen by the program"
+    assert stack.up(team(name)) == {}, "a second up changes something"
+    assert stack.refresh() == {}, "a refresh sees drift where there is none"
+    assert stack.preview(team(name)) == {}, "after a refresh there is something to do"
+    assert stack.up(team(name, value="2")) == {"replace": 1}, "a ConfigMap is replaced, as by the plugin"
+    assert config_of(client, name) == {"k": "2"}, "the change did not reach the API server"
+    assert "hunter2" not in stack.state(), "a secret stands in the state"
+    assert "aHVudGVyMg" not in stack.state(), "a secret stands in the state in another writing"
+    assert stack.destroy() == {"delete": 8}, "something is left in the state"
+    assert client.get("v1", "Namespace", name) is None, "the namespace is left"
+
+
+def test_changes_and_deletions_by_hand_are_reverted(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    stack.up(team(name))
+    by_hand: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "conf", "namespace": name},
+        "data": {"k": "mine"},
+    }
+    client.apply(by_hand, field_manager="kubectl-edit", force=True)
+    deployment = client.list("apps/v1", "Deployment", namespace=name)[0]
+    deployed = str(mapping(deployment["metadata"])["name"])
+    client.delete("apps/v1", "Deployment", deployed, namespace=name, propagation="Background")
+    assert stack.refresh() == {"update": 1, "delete": 1}, "the refresh does not see what happened"
+    assert stack.up(team(name)) == {"replace": 1, "create": 1}, "up does not bring back what was there"
+    assert config_of(client, name) == {"k": "1"}, "the change by hand stays"
+    assert stack.up(team(name)) == {}, "it does not settle"
+    stack.destroy()
+
+
+def test_an_operator_chart_is_created_unchanged_updated_and_destroyed(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    def program(cpu: str) -> Callable[[], None]:
+        def run() -> None:
+            kubernetes.helm.v3.Release(
+                "jobset",
+                kubernetes.helm.v3.ReleaseArgs(
+                    name=name,
+                    namespace=name,
+                    create_namespace=True,
+                    chart="oci://registry.k8s.io/jobset/charts/jobset",
+                    version="0.12.0",
+                    skip_crds=True,
+                    values={"controller": {"resources": {"requests": {"cpu": cpu}}}},
+                ),
+            )
+
+        return run
+
+    assert stack.preview(program("100m")) == {"create": 2}, "the plan of an empty stack is wrong"
+    assert stack.up(program("100m")) == {"create": 2}, "the release was not made"
+    assert client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is not there"
+    assert stack.up(program("100m")) == {}, "a second up changes something"
+    assert stack.refresh() == {}, "a refresh sees drift where there is none"
+    assert stack.up(program("200m")) == {"update": 1}, "another value does not upgrade the release"
+    assert stack.destroy() == {"delete": 2}, "something is left in the state"
+    assert not client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is left"
+
+
+def test_a_run_completes_a_create_that_was_killed(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    faults = Faults(on_crash=stack.process.kill)
+    faults.crash_after_create(f"urn:pulumi:{name}::test::kubernetes:core/v1:ConfigMap::conf")
+    with pytest.raises(EngineFailure):
+        stack.up(team(name), faults=faults)
+    assert config_of(client, name) == {"k": "1"}, "the object was to be made before the engine died"
+    stack.up(team(name))
+    assert stack.up(team(name)) == {}, "the second run did not finish the first"
+    stack.destroy()
+    assert client.get("v1", "Namespace", name) is None, "an object is left that no state knows"
+
+
+def test_a_deployment_that_never_runs_names_the_reason_and_the_next_run_repairs_it(
+    stack: KubernetesStack, name: str
+) -> None:
+    def program(selector: dict[str, str]) -> Callable[[], None]:
+        def run() -> None:
+            space = core.Namespace("team", metadata={"name": name})
+            apps.Deployment(
+                "web",
+                metadata={"namespace": space.metadata["name"]},
+                spec=web_spec(selector),
+                opts=pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="4s", update="60s")),
+            )
+
+        return run
+
+    with pytest.raises(EngineFailure, match="Minimum number of live Pods was not attained"):
+        stack.up(program({"no-node": "has-this"}))
+    assert stack.up(program({})) == {"update": 1}, "the failed object does not block the update"
+    stack.destroy()
+
+
+def _elsewhere(name: str) -> Callable[[], None]:
+    kubeconfig: Json = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://cluster.example"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+
+    def program() -> None:
+        elsewhere = kubernetes.Provider("elsewhere", kubeconfig=json.dumps(kubeconfig))
+        core.Namespace("team", metadata={"name": name}, opts=pulumi.ResourceOptions(provider=elsewhere))
+        core.Namespace("here", metadata={"name": f"{name}-2"})
+
+    return program
+
+
+def test_objects_of_every_provider_go_to_the_control_plane(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    assert stack.up(_elsewhere(name), reach=everywhere) == {"create": 4}
+    assert client.get("v1", "Namespace", name)
+    assert client.get("v1", "Namespace", f"{name}-2")
+    assert stack.destroy() == {"delete": 4}
+
+
+def test_an_unreachable_cluster_is_planned_and_then_refused_with_the_reason(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    def refused(connection: KubeconfigContext) -> str | None:
+        return "dial tcp: lookup cluster.example: no such host"
+
+    assert stack.preview(_elsewhere(name), reach=refused) == {"create": 4}
+    with pytest.raises(
+        EngineFailure, match=r"cluster is unreachable: (.|\n)*lookup cluster.example: no such host"
+    ):
+        stack.up(_elsewhere(name), reach=refused)
+    assert client.get("v1", "Namespace", name) is None
+    assert client.get("v1", "Namespace", f"{name}-2"), "another provider of the program works"
+    stack.destroy()
+
+
+def test_a_dead_control_plane_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    workspace = Workspace(project_root=tmp_path)
+    dead = workspace.kubeconfig("local")
+    dead.parent.mkdir(parents=True)
+    dead.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\nusers: [{name: u, user: {}}]\n"
+    )
+    stack = KubernetesStack(name=name, workspace=workspace)
+    with pytest.raises(EngineFailure) as failure:
+        stack.preview(team(name))
+    told = str(failure.value)
+    assert "the control plane of stack local does not answer at http://127.0.0.1:9" in told, "what is wrong?"
+    assert "`make up`" in told, "it does not say what to do"
+    assert told.count("does not answer") == 1, "one cause is one message"

@@ -1,0 +1,161 @@
+"""Trimmed objects have every field that the controller reads, and few others."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.controller.jobs.cached_objects import (
+    POD_FIELDS,
+    cached_job,
+    trim,
+    trim_child,
+    trim_claim,
+    trim_node,
+    trim_pod,
+)
+from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from tests.support.builders.fallback_objects import (
+    NOW,
+    child_job,
+    condition,
+    disrupted,
+    jobset,
+    node,
+    ray_head,
+    ray_worker,
+    rayjob,
+    snapshot,
+    worker,
+)
+from tests.support.json_objects import obj, objects
+from tests.support.strategies.any_json import any_json
+
+LONG = "x" * 3000
+FAILED = worker("failed", node="n1", phase="Failed", ended_at=NOW, exit_code=1)
+EVICTED = worker("evicted", node="n2", conditions=[disrupted(NOW)], deleted_at=NOW)
+SNAPSHOTS = {
+    "a JobSet with every kind of pod": snapshot(
+        jobset(),
+        worker("runs", node="n1"),
+        worker("waits"),
+        FAILED,
+        EVICTED,
+        worker("other", job="evaluator", node="n3"),
+        children=[child_job(jobset())],
+        nodes=[node("n1"), node("n2", taints=["karpenter.sh/disrupted"]), node("n3", ready="Unknown")],
+        claims={},
+    ),
+    "a suspended JobSet with an outdated child": snapshot(
+        jobset(suspend=True), children=[child_job(jobset(), suspend=True, selector={"a": "b"})]
+    ),
+    "a RayJob whose head is lost": snapshot(
+        rayjob(), ray_head(ready=False), ray_worker("w", node="n1"), nodes=[node("n1"), node("head-node")]
+    ),
+}
+
+
+def noisy(pod: Json) -> Json:
+    """A pod as a kubelet writes it, with many fields that are not read."""
+    status = obj(pod["status"])
+    return {
+        **pod,
+        "apiVersion": "v1",
+        "metadata": {**obj(pod["metadata"]), "managedFields": [LONG], "generateName": "x", "finalizers": []},
+        "spec": {**obj(pod["spec"]), "containers": [{"name": "c", "env": [{"value": LONG}]}], "volumes": []},
+        "status": {
+            **status,
+            "podIP": "10.0.0.1",
+            "qosClass": "Burstable",
+            "conditions": [*objects(status["conditions"]), condition("Initialized")],
+        },
+    }
+
+
+def whole_snapshot(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with everything in it that the API server tells."""
+    return replace(snapshot, pods=tuple(noisy(pod) for pod in snapshot.pods))
+
+
+def trimmed_snapshot(snapshot: Snapshot) -> Snapshot:
+    """The snapshot as the controller has it."""
+    kinds = {"Job": JOB, "RayCluster": RAYCLUSTER}
+    children = (trim_child(kinds[str(child["kind"])])(child) for child in snapshot.children)
+    return replace(
+        snapshot,
+        job=cached_job(snapshot.job).read(),
+        pods=tuple(trim_pod(pod) for pod in whole_snapshot(snapshot).pods),
+        children=tuple(child for child in children if child is not None),
+        nodes={name: trim_node(each) for name, each in snapshot.nodes.items()},
+        claims=None
+        if snapshot.claims is None
+        else {name: trim_claim(each) for name, each in snapshot.claims.items()},
+    )
+
+
+@pytest.mark.parametrize("snapshot", SNAPSHOTS.values(), ids=SNAPSHOTS)
+def test_trimmed_objects_give_the_same_observation(snapshot: Snapshot) -> None:
+    kind = KINDS[str(snapshot.job["kind"])]
+    whole, reduced_to = whole_snapshot(snapshot), trimmed_snapshot(snapshot)
+    assert kind.observe(reduced_to, PodHistory()) == kind.observe(whole, PodHistory()), (
+        "an adapter that reads another field must have it kept"
+    )
+    left = [obj(child["metadata"])["name"] for child in kind.outdated_children(reduced_to)]
+    assert left == [obj(child["metadata"])["name"] for child in kind.outdated_children(whole)], (
+        "what is to be deleted too"
+    )
+
+
+def test_most_of_a_pod_is_dropped() -> None:
+    pod = noisy(worker("w", node="n1"))
+    assert len(json.dumps(trim_pod(pod))) < len(json.dumps(pod)) / 5, "a cluster has many"
+
+
+def test_a_heartbeat_changes_no_trimmed_node() -> None:
+    quiet = node("n")
+    pressure = {**condition("MemoryPressure"), "lastHeartbeatTime": "now"}
+    conditions = [*objects(obj(quiet["status"])["conditions"]), pressure]
+    beating: Json = {**quiet, "status": {"conditions": conditions, "images": [LONG]}}
+    assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would enqueue its jobs"
+
+
+def test_conditions_of_a_starting_pod_and_the_schedulers_message_change_no_trimmed_pod() -> None:
+    waiting = worker("w")
+    unscheduled = {**condition("PodScheduled"), "status": "False", "reason": "Unschedulable"}
+    before, after = (
+        {**waiting, "status": {**obj(waiting["status"]), "conditions": conditions}}
+        for conditions in (
+            [{**unscheduled, "message": "0/3 nodes are available"}],
+            [{**unscheduled, "message": "0/4 nodes are available"}, condition("Initialized")],
+        )
+    )
+    assert trim_pod(before) == trim_pod(after), "or each new node would enqueue every job that waits"
+
+
+def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:
+    job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
+    kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
+    assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
+    assert LONG.encode() not in kept.content, "it doubles the object and is not read"
+    assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
+    child = child_job(jobset())
+    stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
+    assert trim_child(JOB)(stranger) is None, "a CronJob's"
+    assert obj(trim_child(JOB)(child))["kind"] == "Job", "lists leave it out"
+
+
+@given(any_json("metadata", "spec", "status", "conditions", "type", "labels"))
+def test_any_value_can_be_trimmed(value: JsonValue) -> None:
+    once = trim(value, POD_FIELDS)
+    assert trim(once, POD_FIELDS) == once, "and what is reduced stays as it is"
+
+
+@given(st.dictionaries(st.sampled_from(["metadata", "spec", "status", "other"]), st.text()))
+def test_trimming_adds_no_field(found: dict[str, str]) -> None:
+    assert set(trim_pod(found)) <= set(found), "what is absent stays absent"

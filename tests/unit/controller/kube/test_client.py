@@ -1,0 +1,39 @@
+"""Backoffs grow, are spread at random, and respect Retry-After."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.controller.kube.client import Backoff
+
+
+@given(attempts=st.integers(1, 2000), seed=st.integers(0, 100))
+def test_a_wait_is_never_longer_than_the_longest_nor_shorter_than_half_of_it(
+    attempts: int, seed: int
+) -> None:
+    backoff = Backoff(first=0.5, most=30, chance=random.Random(seed))
+    waits = [backoff.seconds() for _ in range(attempts)]
+    for attempt, wait in enumerate(waits):
+        meant = min(30, 0.5 * 2 ** min(attempt, 100))
+        assert meant / 2 <= wait <= meant, f"wait {attempt} is about {meant} s, shortened at random"
+
+
+def test_retry_after_is_a_minimum() -> None:
+    backoff = Backoff(first=0.1, most=1, chance=random.Random(1))
+    waits = {backoff.seconds(5) for _ in range(20)}
+    assert min(waits) >= 5, "Retry-After is the least a wait may be"
+    assert max(waits) <= 7.5, "and not much is added"
+    assert len(waits) > 10, "clients that were refused in one second do not come back in one second"
+
+
+def test_retry_after_is_limited() -> None:
+    assert Backoff(chance=random.Random(1)).seconds(999_999) <= 450, "a server may ask for eleven days"
+
+
+def test_a_success_resets_the_backoff() -> None:
+    backoff = Backoff(first=0.5, most=30, chance=random.Random(1))
+    for _ in range(10):
+        backoff.seconds()
+    backoff.succeed()
+    assert backoff.seconds() <= 0.5, "what was is forgotten"

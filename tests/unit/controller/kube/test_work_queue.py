@@ -1,0 +1,149 @@
+"""Each key is worked on once, by one worker at a time, and at its time by a clock that may be set."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+from pulumi_holdfast.controller.kube.work_queue import SOON_SECONDS, WorkQueue
+from tests.support.coroutines import virtually
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class WallClock:
+    """A clock on the wall, which may be set."""
+
+    def __init__(self) -> None:
+        self._began = asyncio.get_running_loop().time()
+        self.off = timedelta(0)
+
+    def now(self) -> datetime:
+        """What it shows."""
+        return NOON + self.off + timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+
+
+@asynccontextmanager
+async def working(queue: WorkQueue[str], done: list[str]) -> AsyncGenerator[None]:
+    """A worker that notes what it was given, and the queue's own clock."""
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            done.append(key)
+            queue.done(key)
+
+    tasks = [asyncio.create_task(queue.run()), asyncio.create_task(work())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@virtually
+async def test_a_key_added_several_times_is_queued_once() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    for key in "abaacb":
+        queue.add(key)
+    async with working(queue, done):
+        await asyncio.sleep(1)
+    assert done == ["a", "b", "c"], "in the order they came"
+
+
+@virtually
+async def test_a_key_added_while_in_work_is_queued_after_it() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert await queue.get() == "a", "it is being worked on"
+    queue.add("a")
+    queue.add("a")
+    assert len(queue) == 0, "no other worker gets it meanwhile"
+    queue.done("a")
+    assert len(queue) == 1, "once more after that, at once"
+
+
+@virtually
+async def test_a_key_added_soon_is_queued_once_unless_it_is_taken_before() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    async with working(queue, done):
+        for _ in range(9):
+            queue.add_soon("a")
+            queue.add_soon("b")
+            await asyncio.sleep(SOON_SECONDS / 10)
+        queue.add("b")
+        await asyncio.sleep(SOON_SECONDS / 20)
+        assert done == ["b"], "one was added for another reason, the other waits"
+        await asyncio.sleep(SOON_SECONDS / 10)
+        assert done == ["b", "a"], "some seconds after the first call"
+        await asyncio.sleep(9 * SOON_SECONDS)
+        assert done == ["b", "a"], "the calls in between have had their turn"
+
+
+@virtually
+async def test_a_key_is_queued_at_its_latest_time() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(hours=1))
+        queue.add_at("a", NOON + timedelta(minutes=1))
+        queue.add_at("b", NOON + timedelta(minutes=2))
+        queue.add_at("b", None)
+        await asyncio.sleep(59)
+        assert not done, "not before"
+        await asyncio.sleep(2)
+        assert done == ["a"], "at the new time"
+        await asyncio.sleep(4000)
+        assert done == ["a"], "and not at the old one; nor what was taken back"
+
+
+@virtually
+async def test_a_clock_set_forward_queues_due_keys() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(hours=1))
+        await asyncio.sleep(10)
+        wall.off = timedelta(hours=1)
+        await asyncio.sleep(6)
+        assert done == ["a"], "within seconds"
+
+
+@virtually
+async def test_a_clock_set_back_does_not_queue_early() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        queue.add_at("a", NOON + timedelta(minutes=1))
+        wall.off = timedelta(hours=-1)
+        await asyncio.sleep(120)
+        assert not done, "it is not time by the clock that counts"
+
+
+@virtually
+async def test_retries_back_off() -> None:
+    queue, done = WorkQueue[str](), list[str]()
+    async with working(queue, done):
+        for _ in range(12):
+            queue.retry("a")
+            await asyncio.sleep(0.3)
+        assert len(done) < 6, "each time later"
+        await asyncio.sleep(300)
+        done.clear()
+        queue.succeed("a")
+        queue.retry("a")
+        await asyncio.sleep(0.3)
+        assert done == ["a"], "after a success at once"
+
+
+@virtually
+async def test_replaced_timers_are_removed() -> None:
+    wall, done = WallClock(), list[str]()
+    queue = WorkQueue[str](now=wall.now)
+    async with working(queue, done):
+        for number in range(10_000):
+            queue.add_at("a", NOON + timedelta(days=1, seconds=number))
+        await asyncio.sleep(1)
+        assert queue.planned <= 100, "one is wanted"

@@ -1,0 +1,326 @@
+"""Deleted pods are in the history, the status of pools follows from the cluster, and half-placed gangs contend."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_holdfast.controller.jobs.caches import POD_LABELS
+from pulumi_holdfast.controller.jobs.kinds import pod_selectors
+from pulumi_holdfast.controller.jobs.observation import (
+    Cause,
+    ContendingGang,
+    JobOutcome,
+    Observation,
+    PoolStatus,
+)
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory, losses_of
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import Ledger
+from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
+from pulumi_holdfast.controller.loop.informers import enqueue_on_change
+from pulumi_holdfast.controller.loop.observer import ApiAbsences, ClockJumps, GangContention, PodHistories
+from pulumi_holdfast.controller.loop.pools import MissingPools, UsedNodes, pool_statuses
+from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import MAX_COST, POOL, STATE
+from tests.support.builders.caches import caches_with_jobs, observer_of, training_caches
+from tests.support.builders.fallback_objects import (
+    EARLIER,
+    NAMESPACE,
+    NOW,
+    UID,
+    child_job,
+    condition,
+    disrupted,
+    jobset,
+    named,
+    node,
+    placeholder,
+    ray_worker,
+    rayjob,
+    stamp,
+    worker,
+)
+from tests.support.builders.job_states import running
+from tests.support.json_objects import obj
+
+TRAIN = JobKey("JobSet", NAMESPACE, "train")
+RAY = JobKey("RayJob", NAMESPACE, "train")
+OF_JOBSET, OF_RAY, OF_SUBMITTER = POD_LABELS
+
+
+def test_the_time_without_an_api_server_is_measured_once() -> None:
+    now = [NOW]
+    absences = ApiAbsences(lambda: now[0])
+    for seconds in (0, 2, 4, 1204):
+        now[0] = NOW + timedelta(seconds=seconds)
+        absences.answered()
+    absences.add_since(NOW + timedelta(seconds=6))
+    assert absences.within(NOW) == timedelta(minutes=20), (
+        "neither short gaps nor the same time again are added"
+    )
+    assert absences.within(NOW + timedelta(seconds=604)) == timedelta(minutes=10), "a wait that began in it"
+    assert absences.within(NOW + timedelta(seconds=1204)) == timedelta(0), "a wait that began after it"
+    assert absences.within(None) == timedelta(0), "a job that does not wait"
+
+
+def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() -> None:
+    caches, clock = caches_with_jobs(), [NOW]
+    observer = observer_of(caches, now=lambda: clock[0])
+    state = running(uid=UID, pool="spot-a", ledger=Ledger(counted_from=NOW, counted_until=NOW))
+    limited = {STATE: write_state(state), MAX_COST: "100"}
+    caches.jobs["JobSet"].put(jobset(annotations=limited))
+    caches.nodes.put(node("n", labels={POOL: "spot-a"}))
+    # Karpenter claimed the machine an hour before it was ready and the pod was bound.
+    claim: Json = {"creationTimestamp": stamp(NOW - timedelta(hours=1)), "name": "n"}
+    caches.claims.put({"metadata": claim, "status": {"nodeName": "n"}})
+    bound = condition("PodScheduled", at=NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n", conditions=[bound]))
+
+    def node_time() -> timedelta:
+        seen = observer.observe(TRAIN)
+        assert seen is not None, "the job exists"
+        return sum(seen.seen.node_time.values(), timedelta(0))
+
+    assert node_time() == timedelta(0), "the boot of the machine is outside of the ledger"
+    clock[0] += timedelta(hours=1)
+    enqueued, soon = list[JobKey](), list[JobKey]()
+    enqueue_on_change(caches, enqueued.append, soon.append)
+    caches.pods[OF_RAY].put(ray_worker("r", node="n"))
+    assert (enqueued, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
+    soon.clear()
+    caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Running"))
+    assert soon == [], "its neighbor runs, which changes nothing for it"
+    clock[0] += timedelta(hours=1)
+    caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Succeeded"))
+    assert TRAIN in soon, "the node is its own again"
+    clock[0] += timedelta(hours=1)
+    assert node_time() == timedelta(hours=2.5), (
+        "neither requests anything, so each had a half while both were there, although the job was not observed then"
+    )
+
+
+def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
+    caches = caches_with_jobs()
+    histories = PodHistories(caches, now=lambda: NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
+    caches.pods[OF_JOBSET].remove(evicted)
+    (loss,) = losses_of(histories.of(TRAIN))
+    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), "its last version showed the eviction"
+
+
+def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() -> None:
+    caches = training_caches()
+    histories = PodHistories(caches, now=lambda: NOW)
+    failed: Json = {"failed": 1, "reason": "AppFailed", "message": "exit code 1"}
+    for version, status in enumerate((None, failed, {"failed": 1, "reason": "", "message": ""}), start=1):
+        caches.jobs["RayJob"].put(
+            rayjob(more_status=status, metadata={"resourceVersion": str(version), "uid": "ray"})
+        )
+    (attempt,) = histories.of(RAY).ray.attempts
+    assert (attempt.number, attempt.reason, attempt.message) == (1, "AppFailed", "exit code 1"), (
+        "KubeRay removes the reason when it starts the next attempt"
+    )
+
+
+def test_histories_of_deleted_jobs_are_removed() -> None:
+    caches = training_caches()
+    histories = PodHistories(caches, now=lambda: NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    assert len(histories) == 1, "its job may be seen in a moment"
+    caches.pods[OF_JOBSET].remove(worker("w", node="n"))
+    assert len(histories) == 0, "it never was"
+    histories.keep(TRAIN, PodHistory())
+    assert len(histories) == 0, "an empty history is not kept"
+
+
+@pytest.mark.parametrize(
+    ("pod", "key", "watched_by"), [(worker("w"), TRAIN, OF_JOBSET), (ray_worker("r"), RAY, OF_RAY)]
+)
+def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey, watched_by: str) -> None:
+    labels = obj(obj(pod["metadata"])["labels"])
+    assert watched_by in labels, "the watch shows them"
+    asked = [selector.partition("=") for selector in pod_selectors(key)]
+    assert any(labels.get(name) == value if equals else name in labels for name, equals, value in asked), (
+        "and so does the question before a job is resumed"
+    )
+
+
+def test_children_of_both_kinds_are_found_by_their_job() -> None:
+    caches = caches_with_jobs()
+    caches.children[JOB].put(child_job(jobset()))
+    owner: Json = {"kind": "RayJob", "name": "train", "uid": "ray", "controller": True}
+    cluster: Json = {"name": "train-bcdfg", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    caches.children[RAYCLUSTER].put({"metadata": cluster})
+    assert [child["kind"] for child in caches.children_of(TRAIN)] == ["Job"], "the JobSet's"
+    assert [child["kind"] for child in caches.children_of(RAY)] == ["RayCluster"], "the RayJob's"
+
+
+LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
+
+
+def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
+    caches = caches_with_jobs()
+    used = UsedNodes(caches)
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
+        "a cloud's own pools leave no trace when empty"
+    )
+    caches.node_pools.put(named("else"))
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
+        "a NodePool that makes no pool of ours"
+    )
+    template: Json = {"metadata": {"labels": {POOL: "spot"}}}
+    caches.node_pools.put(named("np", spec={"template": template, "limits": {"nodes": "8"}}))
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(exists=False), (
+        "Karpenter makes no such node"
+    )
+    assert pool_statuses(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8), (
+        "and at most eight of these"
+    )
+    caches.nodes.put(node("m", labels={POOL: "missing"}))
+    assert pool_statuses(LADDER, caches, used)["missing"].exists, "another provisioner creates them"
+    priced = pool_statuses(LADDER, caches, used, price_of={"spot": 2.5}.get)
+    assert [priced[pool].price for pool in ("spot", "missing")] == [2.5, None], "limits of cost read it"
+
+
+def test_a_pool_is_missing_since_it_was_seen_last_or_since_the_process_began() -> None:
+    began = NOW - timedelta(hours=1)
+    missing, gone = MissingPools(began), {"spot": PoolStatus(exists=False)}
+    assert missing.marked(gone, NOW)["spot"].missing_since == began, (
+        "it was not there since the process began: nothing replaces it, and its tier is skipped"
+    )
+    missing.marked({"spot": PoolStatus()}, NOW)
+    later = NOW + timedelta(seconds=5)
+    assert missing.marked(gone, NOW)["spot"].missing_since == NOW, "it existed a moment ago"
+    assert missing.marked(gone, later)["spot"].missing_since == NOW, "each observation keeps the first time"
+
+
+def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
+    caches = caches_with_jobs()
+    used = UsedNodes(caches)
+    pods = caches.pods[OF_JOBSET]
+    pods.put(worker("early", node="trains"))
+    for name in ("trains", "held", "empty"):
+        caches.nodes.put(node(name, labels={POOL: "spot"}))
+    pods.put(worker("w", node="trains"))
+    caches.placeholders.put(placeholder("held"))
+    assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
+    pods.remove(worker("w", node="trains"))
+    assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
+    pods.remove(worker("early", node="trains"))
+    assert used.count("spot") == 1, "now none is"
+    caches.nodes.put(node("held", labels={POOL: "other"}))
+    assert (used.count("spot"), used.count("other")) == (0, 1), "a node is where its label says"
+    caches.nodes.retain(set())
+    assert (used.count("spot"), used.count("other")) == (0, 0), "and none is left"
+
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ZERO = timedelta(0)
+
+
+@given(st.lists(st.floats(0, 100_000)))
+def test_passing_time_is_no_jump(passing: list[float]) -> None:
+    clocks, going = ClockJumps[str](), 0.0
+    for seconds in passing:
+        going += seconds
+        jump = clocks.jump("a", NOON + timedelta(seconds=going), going)
+        assert jump == ZERO, f"both clocks went on by {seconds} s"
+
+
+def test_a_clock_jump_is_returned_until_it_is_settled() -> None:
+    clocks = ClockJumps[str]()
+    hour = timedelta(hours=1)
+    assert clocks.jump("a", NOON, 0) == ZERO, "nothing is known at first"
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), "it was set forward"
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), (
+        "a write that failed changed nothing"
+    )
+    clocks.settle("a", NOON + hour, 1)
+    assert clocks.jump("a", NOON + hour + timedelta(seconds=9), 10) == ZERO, "it was accounted for"
+    assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59), "and set back again"
+
+
+def test_clock_jumps_are_settled_per_job_and_small_ones_add_up() -> None:
+    clocks = ClockJumps[str]()
+    clocks.jump("a", NOON, 0)
+    assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
+    assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
+    clocks = ClockJumps[str]()
+    clocks.jump("a", NOON, 0)
+    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is observed for the first time"
+    clocks.forget("a")
+    assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO, "and so is one made again under its name"
+
+
+A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
+HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected=4, pods_placed=2)
+YOUNGER = replace(HALF, uid="b", created=NOW)
+
+
+def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
+    assert gangs.update(B, YOUNGER) is None, "no other gang waits"
+    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
+    assert enqueued == [B], "which is reconciled again: another gang contends with it"
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    gangs.update(B, YOUNGER)
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert gangs.update(A, HALF) is None, "no gang is left"
+    gangs.update(B, YOUNGER)
+    gangs.forget(B)
+    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"
+
+
+def test_only_the_youngest_gang_is_enqueued() -> None:
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
+    gangs.update(B, YOUNGER)
+    gangs.update(A, HALF)
+    enqueued.clear()
+    for number in range(1000):
+        gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
+    assert not enqueued, (
+        "the others' turn comes when the youngest is gone, and a million reconciliations would be for nothing"
+    )
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert enqueued == [A], "the youngest of those that are left"
+
+
+def test_the_last_yield_is_recorded_per_pool() -> None:
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    assert gangs.last_yield_at("spot") is None, "it waits"
+    gangs.update(A, replace(HALF, pods_placed=4))
+    gangs.update(A, replace(HALF, suspended=True))
+    assert gangs.last_yield_at("spot") is None, "a completely placed gang does not yield"
+    gangs.update(A, HALF)
+    gangs.update(A, replace(HALF, suspended=True))
+    assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"
+    assert gangs.last_yield_at("other") is None, "of that pool alone"
+
+
+def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
+    enqueued: list[JobKey] = []
+    gangs = GangContention(enqueued.append)
+    gangs.update(A, replace(HALF, pool="other"))
+    gangs.update(B, replace(HALF, pods_placed=4))
+    gangs.update(C, replace(HALF, pods_placed=0))
+    for number, harmless in enumerate(
+        (
+            replace(HALF, suspended=True),
+            replace(HALF, follows=False),
+            replace(HALF, outcome=JobOutcome.FAILED),
+            replace(HALF, pool=None),
+        )
+    ):
+        gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
+    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
+    assert not enqueued, "and none is enqueued"

@@ -1,0 +1,332 @@
+"""Transfers are carried out from one API server to another, whichever request fails."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulumi_holdfast.controller.jobs.patches import write_state
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import Ledger, Phase
+from pulumi_holdfast.controller.kube.client import (
+    JOB,
+    JOBSET,
+    POD,
+    RAYCLUSTER,
+    RAYJOB,
+    ApiError,
+    Client,
+    Kind,
+    Unreachable,
+)
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, uid_of
+from pulumi_holdfast.controller.other_clusters.copies import may_run_here
+from pulumi_holdfast.controller.other_clusters.protocol import CreateCopy, TransferAction, TransferStage
+from pulumi_holdfast.controller.other_clusters.transfers import SomethingRemains, Transfers
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, STATE, TRANSFER
+from tests.support.builders.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    UID,
+    child_job,
+    condition,
+    jobset,
+    pod,
+    ray_worker,
+    rayjob,
+    worker,
+)
+from tests.support.builders.job_states import running
+from tests.support.coroutines import in_event_loop
+from tests.support.fakes.api_server import FakeApi, Sent
+from tests.support.json_objects import obj
+from tests.support.soak import sized
+
+BOTH: Final = pytest.mark.parametrize("kind", [JOBSET, RAYJOB], ids=lambda kind: kind.name)
+
+
+class TwoApis:
+    """A suspended job at home, another cluster, and operators that carry every suspension out."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.home, self.there = FakeApi(), FakeApi()
+        clients = {"elsewhere": Client(self.there)}
+        self.now = NOW
+        self.transfers = Transfers(Client(self.home), clients, home_id="home", now=lambda: self.now)
+
+    async def step(self, cluster: str) -> TransferAction | None:
+        """Take one step, then let the operators work."""
+        action = None
+        with suppress(ApiError, Unreachable, SomethingRemains):
+            key = JobKey(self.kind.name, NAMESPACE, "train")
+            action = await self.transfers.step(key, cluster=cluster, pool="spot-b")
+        for api in (self.home, self.there):
+            await operators_work(api)
+        return action
+
+    async def drive(self, cluster: str, until: Callable[[], bool]) -> int:
+        """Take steps until a condition holds; return how many."""
+        for steps in range(40):
+            if until():
+                return steps
+            await self.step(cluster)
+        raise AssertionError(f"not after 40 steps: {self.stage()}")
+
+    def at_home(self) -> Json:
+        """The job."""
+        return self.home.get(self.kind, NAMESPACE, "train") or {}
+
+    def stage(self) -> str:
+        """The recorded stage."""
+        annotations = annotations_of(self.at_home())
+        return str(annotations.get(TRANSFER, "- - - ")).split(" ")[3]
+
+    def permit(self) -> str:
+        """The permit of the copy, empty without one."""
+        copy = self.there.get(self.kind, NAMESPACE, "train")
+        return "" if copy is None else copy["metadata"]["annotations"].get(PERMIT, "")
+
+
+async def operators_work(api: FakeApi) -> None:
+    """Let the operators of one cluster carry out what its job says, and remove what it has left."""
+    for kind, child_kind in ((JOBSET, JOB), (RAYJOB, RAYCLUSTER)):
+        job = api.get(kind, NAMESPACE, "train")
+        if job is None or (kind is RAYJOB and job["spec"]["suspend"]):
+            for child in api.of(child_kind):
+                await api.drop(child_kind, NAMESPACE, child["metadata"]["name"])
+        if job is not None:
+            await (_jobset_works if kind is JOBSET else _kuberay_works)(api, job)
+
+
+async def _jobset_works(api: FakeApi, job: Json) -> None:
+    suspended = obj(job["spec"])["suspend"] is True
+    await api.put(JOB, _labelled(child_job(job, suspend=suspended), job))
+    conditions = [condition("Suspended", status=str(suspended))]
+    await api.put(JOBSET, {**job, "status": {"conditions": conditions}})
+
+
+async def _kuberay_works(api: FakeApi, job: Json) -> None:
+    suspended = obj(job["spec"])["suspend"] is True
+    if not suspended:
+        await api.put(RAYCLUSTER, _labelled(ray_cluster(job), job))
+    state = "Suspended" if suspended else "Running"
+    await api.put(RAYJOB, {**job, "status": {"jobDeploymentStatus": state}})
+
+
+def ray_cluster(job: Json) -> Json:
+    """The RayCluster of a RayJob."""
+    metadata = obj(job["metadata"])
+    owner: Json = {"kind": "RayJob", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
+    named: Json = {
+        "name": "train-bcdfg",
+        "namespace": NAMESPACE,
+        "uid": "cluster",
+        "ownerReferences": [owner],
+    }
+    return {"metadata": {**named, "labels": {}}}
+
+
+def _labelled(child: Json, job: Json) -> Json:
+    metadata = obj(child["metadata"])
+    labels = {**obj(metadata["labels"]), **labels_of(job)}
+    return {**child, "metadata": {**metadata, "labels": labels}}
+
+
+async def started(kind: Kind = JOBSET) -> TwoApis:
+    """The fixture, with the job at home."""
+    fixture = TwoApis(kind)
+    await fixture.home.put(
+        kind, jobset(suspend=True) if kind is JOBSET else rayjob(suspend=True, status="Suspended")
+    )
+    await operators_work(fixture.home)
+    return fixture
+
+
+def failing_at(number: int) -> Callable[[Sent], None]:
+    """Let the request with a number fail."""
+    seen = 0
+
+    def fail(_: Sent) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise Unreachable("fake", "lost")
+
+    return fail
+
+
+@BOTH
+@pytest.mark.parametrize("number", range(0, 40, 4))
+@pytest.mark.parametrize("side", ["home", "there"])
+@in_event_loop
+async def test_a_job_goes_there_and_back_although_a_request_fails(number: int, side: str, kind: Kind) -> None:
+    fixture = await started(kind)
+    getattr(fixture, side).fail = failing_at(number)
+
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    assert fixture.stage() == TransferStage.AWAY, "the copy is recorded before it runs"
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
+
+    job = fixture.at_home()
+    assert fixture.there.of(kind) == [], "the copy is gone before the job may run at home"
+    assert obj(job["metadata"])["finalizers"] == [], "nothing holds the job"
+    assert obj(job["spec"])["suspend"] is True, "its ladder resumes it"
+
+
+async def put_pod(api: FakeApi, kind: Kind, *, of_copy: bool) -> None:
+    """A pod of the job's gang that is left."""
+    left = worker("left") if kind is JOBSET else ray_worker("left")
+    metadata = obj(left["metadata"])
+    labels = {**obj(metadata["labels"]), **({COPY_OF: UID} if of_copy else {})}
+    await api.put(POD, {**left, "metadata": {**metadata, "labels": labels}})
+
+
+WISHES: Final = st.lists(
+    st.tuples(st.sampled_from(["elsewhere", ""]), st.sampled_from(["", "home", "there"]), st.integers(1, 6)),
+    max_size=15,
+)
+
+
+@BOTH
+@given(wishes=WISHES)
+@settings(max_examples=sized(8, soak=300))
+def test_no_job_may_run_in_both_clusters_whatever_its_ladder_wants_and_whichever_request_fails(
+    kind: Kind, wishes: list[tuple[str, str, int]]
+) -> None:
+    async def play() -> None:
+        fixture = await started(kind)
+        for wanted, side, number in [*wishes, *[("", "", 0)] * 15]:
+            for api in (fixture.home, fixture.there):
+                api.fail = lambda _: None
+            if side:
+                getattr(fixture, side).fail = failing_at(number)
+            job = fixture.at_home()
+            # What the ladder does: it resumes the job at home, and suspends it before it leaves.
+            if not wanted and may_run_here(job):
+                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": False}})
+            elif wanted and may_run_here(job):
+                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": True}})
+            await fixture.step(wanted)
+            running = [
+                each
+                for each in (fixture.at_home(), fixture.there.get(kind, NAMESPACE, "train"))
+                if each and obj(each["spec"])["suspend"] is False
+            ]
+            assert len(running) <= 1, "two generations would write one checkpoint"
+        assert obj(fixture.at_home()["spec"])["suspend"] is False, "it runs where its ladder wants it"
+        assert not fixture.there.of(kind), "and nowhere else"
+
+    asyncio.run(play())
+
+
+@BOTH
+@in_event_loop
+async def test_a_copy_is_not_recorded_while_a_pod_is_left_at_home(kind: Kind) -> None:
+    fixture = await started(kind)
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Waiting")
+    await put_pod(fixture.home, kind, of_copy=False)
+
+    assert await fixture.step("elsewhere") is None, "the pod may still write the checkpoint"
+    assert fixture.stage() == TransferStage.PREPARING, "so no copy may run"
+
+
+@BOTH
+@in_event_loop
+async def test_a_job_does_not_go_home_while_a_pod_of_its_copy_is_left(kind: Kind) -> None:
+    fixture = await started(kind)
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    await put_pod(fixture.there, kind, of_copy=True)
+    await fixture.there.drop(kind, NAMESPACE, "train")
+    for _ in range(5):
+        await fixture.step("")
+    assert fixture.stage() == TransferStage.RETURNING, "the copy is gone, and not all of its pods"
+
+    await fixture.there.drop(POD, NAMESPACE, "left")
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
+
+
+@in_event_loop
+async def test_a_rayjobs_copy_is_deleted_once_its_submitter_is_gone_which_alone_keeps_no_job_away() -> None:
+    fixture = await started(RAYJOB)
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    await fixture.there.put(POD, pod("submits", {"batch.kubernetes.io/job-name": "train"}, pool=None))
+    for _ in range(5):
+        await fixture.step("")
+    assert fixture.permit() == "Recalled", "its submitter is a pod of the copy, and has the job's name alone"
+
+    await fixture.there.drop(RAYJOB, NAMESPACE, "train")
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
+
+
+@pytest.mark.parametrize(("is_included", "seconds"), [(True, 2), (False, 15)])
+@in_event_loop
+async def test_a_copy_is_deleted_once_its_ledger_is_in_the_jobs_unless_that_takes_too_long(
+    is_included: bool, seconds: int
+) -> None:
+    fixture = await started()
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    copy = fixture.there.get(JOBSET, NAMESPACE, "train") or {}
+    used = Ledger(counted_from=NOW, counted_until=NOW)
+    of_copy = running(uid=uid_of(copy), phase=Phase.STOPPED, ledger=used)
+    included = replace(used, copy=of_copy.uid, copied=used) if is_included else used
+    await annotate(fixture.there, {STATE: write_state(of_copy)})
+    await annotate(fixture.home, {STATE: write_state(running(uid=UID, ledger=included))})
+
+    for waited in (0, 0, 0, 0, seconds - 0.5):
+        fixture.now = NOW + timedelta(seconds=waited)
+        await fixture.step("")
+    assert fixture.permit() == "Recalled", "what it has used is known nowhere else"
+    fixture.now = NOW + timedelta(seconds=seconds)
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
+    assert fixture.there.of(JOBSET) == [], "the job comes back, whether a controller runs there or not"
+
+
+async def annotate(api: FakeApi, annotations: dict[str, str]) -> None:
+    """Add annotations to the cluster's JobSet."""
+    job = api.get(JOBSET, NAMESPACE, "train") or {}
+    metadata = obj(job["metadata"])
+    await api.put(
+        JOBSET,
+        {**job, "metadata": {**metadata, "annotations": {**obj(metadata["annotations"]), **annotations}}},
+    )
+
+
+@BOTH
+@in_event_loop
+async def test_an_object_of_others_with_the_jobs_name_is_not_touched(kind: Kind) -> None:
+    fixture = await started(kind)
+    theirs = await fixture.there.put(kind, jobset() if kind is JOBSET else rayjob(suspend=False))
+    await fixture.there.put(POD, pod("theirs", {"batch.kubernetes.io/job-name": "train"}, pool=None))
+    for _ in range(4):
+        assert not isinstance(await fixture.step("elsewhere"), CreateCopy), "the name is taken"
+    assert fixture.stage() == TransferStage.PREPARING, "the ladder decides what is next"
+
+    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
+    assert (fixture.there.get(kind, NAMESPACE, "train") or {})["spec"] == obj(theirs["spec"]), "it is theirs"
+
+
+@BOTH
+@in_event_loop
+async def test_copies_of_deleted_jobs_and_of_this_cluster_alone_are_removed(kind: Kind) -> None:
+    fixture = await started(kind)
+    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
+    await fixture.home.drop(kind, NAMESPACE, "train")
+    other = Transfers(
+        Client(fixture.home), {"elsewhere": Client(fixture.there)}, home_id="other", now=lambda: NOW
+    )
+    await other.remove_leftovers("elsewhere", NAMESPACE, kind.name)
+    assert fixture.permit() == "Granted", "a cluster removes its own copies"
+
+    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE, kind.name)
+    assert fixture.permit() == "Recalled", "a copy stops before it is deleted"
+    await operators_work(fixture.there)
+    await fixture.transfers.remove_leftovers("elsewhere", NAMESPACE, kind.name)
+    assert fixture.there.of(kind) == [], "its job does not exist any more"
