@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from pulumi_holdfast.controller.jobs.base_observation import max_cost_events
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.job_validation import LONGEST_MESSAGE
 from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS
@@ -19,8 +20,7 @@ from pulumi_holdfast.ladder.labels import (
     POOL,
     SPOT,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -371,7 +371,7 @@ def test_jobs_without_a_verdict_are_accepted(judging: Judging, job: Json, why: s
 
 
 def test_a_job_created_before_its_ladder_is_rejected_by_the_mutating_policy(judging: Judging) -> None:
-    with pytest.raises(KubeError) as caught:
+    with pytest.raises(ApiError) as caught:
         admitted_job(judging.client, jobset(gang(training()), namespace=BARE))
     assert "no params found" in str(caught.value), "there is no ladder to follow yet"
     assert "training-jobsets'" in str(caught.value), "admission says so, and validation has nothing to add"
@@ -410,7 +410,7 @@ def warning_of(client: KubeClient, job: Json) -> str:
     """What a job is warned about; empty if it is created without a word."""
     try:
         admitted_job(client, job)
-    except KubeError as error:
+    except ApiError as error:
         return str(error)
     return ""
 

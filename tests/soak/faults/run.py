@@ -13,7 +13,7 @@ from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB, JobTimelineRecorder
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.soak.faults.deadlines import Programs, finish_by, late_by_fault
@@ -54,7 +54,7 @@ class Settling:
         """Wait until each job has ended or runs completely, and a controller leads. Raises RehearsalError after the limit."""
         try:
             self.recorder.wait(self.is_settled, "every job runs or has ended", seconds=self.seconds)
-        except RehearsalError as error:
+        except FAILURES as error:
             with self.recorder.frozen():
                 jobs = "; ".join(
                     f"{name}: {_describe(self.recorder.job(name))}" for name in self._unsettled()[:5]
