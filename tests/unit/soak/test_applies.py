@@ -45,9 +45,9 @@ REQUESTS: Mapping[str, tuple[Sent, str]] = {
 def test_a_request_in_each_form_of_aws_is_read_and_valid(form: str) -> None:
     request, operation = REQUESTS[form]
     call = Service.of(request.service).read(request)
-    assert call.operation == operation, "the model has one operation for it"
-    assert call.parameters, "what is sent is read"
-    assert call.wrong == [], "and the model allows it"
+    assert call.operation == operation
+    assert call.parameters
+    assert call.wrong == []
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,12 @@ def test_the_echo_describes_what_it_was_given_until_that_is_deleted() -> None:
     status, made = answer(
         "POST", "/clusters", name="dev", roleArn="arn:aws:iam::1:role/a", resourcesVpcConfig=network
     )
-    assert status == 200, "it creates everything at once"
-    assert answer("GET", "/clusters/dev") == (200, {"cluster": made["cluster"]}), (
-        "and describes what it was given"
-    )
+    assert status == 200
+    assert answer("GET", "/clusters/dev") == (200, {"cluster": made["cluster"]})
     answer("POST", "/clusters/dev/addons", addonName="coredns")
-    assert answer("GET", "/clusters/dev/addons/coredns")[0] == 200, "resources of a cluster are below it"
-    assert answer("DELETE", "/clusters/dev")[0] == 200, "what is there goes"
-    assert answer("GET", "/clusters/dev")[0] == 404, "then nothing is there"
+    assert answer("GET", "/clusters/dev/addons/coredns")[0] == 200
+    assert answer("DELETE", "/clusters/dev")[0] == 200
+    assert answer("GET", "/clusters/dev")[0] == 404
 
 
 def test_a_made_up_text_of_another_resource_becomes_a_reference_to_it() -> None:
@@ -104,7 +102,7 @@ def test_a_made_up_text_of_another_resource_becomes_a_reference_to_it() -> None:
         ("status",): None,
     }
     for path, place in places.items():
-        assert schema.place(token, path) == place, "as an expression of the provider names it"
+        assert schema.place(token, path) == place
 
 
 def test_what_no_fault_of_others_explains_is_a_complaint_of_the_stack() -> None:
@@ -120,6 +118,6 @@ def test_what_no_fault_of_others_explains_is_a_complaint_of_the_stack() -> None:
         "dev, applied: queue: bad name",
         "dev, applied: vpc: a second plan changes aws_vpc tags",
         "dev, applied: ec2 CreateVpc.Cidr: no field of the request",
-    ], "each names the stack and what is odd"
-    assert "dev: the provider creates 1 of 0 resources; 4 requests" in lines[0], "the share is printed"
-    assert "1 × moto:" in lines[1], "with the faults of others by their reason"
+    ]
+    assert "dev: the provider creates 1 of 0 resources; 4 requests" in lines[0]
+    assert "1 × moto:" in lines[1]
