@@ -13,17 +13,20 @@ import grpc
 import pulumi
 import pytest
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import analyzer_pb2
+from pulumi.runtime.proto import analyzer_pb2, provider_pb2
 from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace
 
 from pack import RULES
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
+from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
+from pulumi_holdfast.rehearsal.engine.plugin import Plugin
+from pulumi_holdfast.rehearsal.engine.values import from_struct, reveal
 from remediation import remediations
 from rule import Level
-from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
 from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder
 from tests.support.clusters.control_plane import scratch_workspace
@@ -43,6 +46,41 @@ STOPPING = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
 
 A100_SPOT_TIER = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
 A100 = {"pool": "a100"}
+
+
+class EchoProvider(Plugin):
+    """Accepts everything; `created` holds the objects that a run, not a preview, created, by URN."""
+
+    def __init__(self, created: dict[str, Json]) -> None:
+        super().__init__("4.34.2")
+        self.created = created
+
+    def Check(  # noqa: N802 - the protocol's name
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def Create(  # noqa: N802 - the protocol's name
+        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CreateResponse:
+        if request.preview:
+            return provider_pb2.CreateResponse(properties=request.properties)
+        made = from_struct(request.properties)
+        self.created[request.urn] = {key: reveal(value) for key, value in made.items()}
+        return provider_pb2.CreateResponse(id=request.urn, properties=request.properties)
+
+
+class EchoProviders:
+    """An echo provider for every package; `created` holds what they create."""
+
+    def __init__(self) -> None:
+        self.created: dict[str, Json] = {}
+
+    def provider(self, package: str) -> ResourceProviderServicer:
+        return EchoProvider(self.created)
+
+    def made(self, operation: PendingOperation) -> str | None:
+        return None
 
 
 @pytest.fixture(scope="module")

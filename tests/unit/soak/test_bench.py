@@ -6,20 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pack import RULES
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from rule import Level
-from tests.soak.bench.measurement import Measurement, cheapest, measure, median_of, render, rows
+from tests.soak.bench.measurement import Measurement, measure, median_of, render
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
 from tests.soak.bench.moves_report import AIMS, COSTS, TIMES, aim_rows, cost_rows, time_rows
-from tests.soak.bench.policy_pack import pack_rows
-from tests.soak.bench.policy_preview import PACKS, WITH
-from tests.soak.bench.policy_program import program, teams
 from tests.soak.command_line import against_aims
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
-from tests.support.builders.policy_programs import as_resources, reported
-from tests.support.doc_pages import ROOT
-from tests.support.fakes.pulumi_engine import record
 
 _MIB = 1024 * 1024
 
@@ -33,8 +25,6 @@ def test_tables_are_aligned_and_compare_medians() -> None:
     assert lines == ["command   empty", "up       12.0 s"]
     middle = median_of([_cost(1.0, 300), _cost(2.0, 100), _cost(9.0, 200)])
     assert middle == _cost(2.0, 200)
-    _, row = rows({"up": _cost(2.0, 100)}, {"up": _cost(9.0, 150)}, "local")
-    assert row == ("up", "2.0 s", "9.0 s", "4.5", "100 MiB", "150 MiB", "1.5")
 
 
 def test_the_processes_that_a_command_starts_are_measured(tmp_path: Path) -> None:
@@ -45,36 +35,11 @@ def test_the_processes_that_a_command_starts_are_measured(tmp_path: Path) -> Non
     assert cost.peak_bytes > held
     idle = measure([sys.executable, "-c", "pass"], cwd=tmp_path)
     assert cost.cpu_seconds > idle.cpu_seconds > 0
-    assert cheapest((cost, idle)) is idle
 
 
 def test_a_failed_command_raises(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match="no such luck"):
         measure([sys.executable, "-c", "import sys; sys.exit('no such luck')"], cwd=tmp_path)
-
-
-def test_the_program_registers_the_requested_number_of_resources() -> None:
-    assert sum(team.resources for team in teams(5_000)) == 5_000
-    assert len(record(lambda: program(130)).resources) == 130
-
-
-def test_the_program_has_the_resources_of_the_rules_and_violates_none() -> None:
-    resources = as_resources(record(lambda: program(100)), "bench")
-    kinds = {each.type.rpartition(":")[2] for each in resources}
-    assert {"NodePool", "FallbackPolicy", "Namespace", "Deployment"} <= kinds
-    mandatory = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
-    assert not mandatory & reported(resources).keys(), "a mandatory violation would stop the preview"
-
-
-def test_pack_is_compared_with_no_pack_and_with_an_empty_one() -> None:
-    costs = {
-        subject: Measurement(seconds=cpu / 2, peak_bytes=100 * _MIB, cpu_seconds=cpu)
-        for subject, cpu in zip(PACKS, (4.0, 5.0, 6.0), strict=True)
-    }
-    _, without, empty, ours = pack_rows({100: costs})
-    assert without[5:] == ("1.00", "–")
-    assert empty[5:] == ("1.25", "–")
-    assert ours == ("100 resources", WITH, "3.0 s", "6.00 s", "100 MiB", "1.50", "1.20")
 
 
 def test_previews_are_compared_with_their_aims() -> None:
@@ -88,12 +53,6 @@ def test_previews_are_compared_with_their_aims() -> None:
     assert pack == (
         "The local stack with the pack, to without: 1.08 of the time, 1.10 of the CPU. Aim: at most 1.10 (met)."
     )
-
-
-def test_packs_of_the_comparison_exist() -> None:
-    folders = [ROOT / folder for folder in PACKS.values() if folder]
-    missing = [str(folder) for folder in folders if not (folder / "PulumiPolicy.yaml").is_file()]
-    assert not missing
 
 
 ONE = Cost(cpu_seconds=1.0, bytes=2**20)
