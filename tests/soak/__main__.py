@@ -77,12 +77,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     bench.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
     bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
     command("cli", "run the local stack with the Pulumi command line and the published Kubernetes plugin")
-    languages = command(
-        "languages", "judge one program in Python, TypeScript, Go and YAML with the packed policy pack"
-    )
-    languages.add_argument(
-        "--record", action="store_true", help="keep what the engine sends, for the unit tests"
-    )
     verdicts = command(
         "reachability",
         "compare verdicts with the real scheduler and Karpenter on drawn NodePools",
@@ -91,13 +85,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     number(verdicts, "--rounds", 10)
     # A plan costs pods times NodePools: two rounds of 20 jobs take less time than one of 40.
     number(verdicts, "--jobs", 20, "of a round")
-    filters = command(
-        "filters",
-        "compare checks with the filters of the real scheduler on drawn pods and nodes",
-        "of the first 2000",
-    )
-    number(filters, "--count", 20_000)
-    filters.add_argument("--record", action="store_true", help="record the sample of the unit tests as well")
     number(
         command(
             "judges",
@@ -178,14 +165,6 @@ def _run(parsed: argparse.Namespace) -> int | None:  # noqa: C901 - one branch f
 
             enter_workspace()
             reachability(seed=parsed.seed, rounds=parsed.rounds, jobs=parsed.jobs)
-        case "filters":
-            from tests.soak.filters.command import filters
-
-            filters(enter_workspace(), seed=parsed.seed, count=parsed.count, is_recorded=parsed.record)
-        case "languages":
-            from tests.soak.languages.command import judge_languages
-
-            return judge_languages(enter_workspace(), record=parsed.record)
         case "cli":
             from tests.soak.command_line import command_line
 

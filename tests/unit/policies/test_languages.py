@@ -1,4 +1,4 @@
-"""The pack on one program as the SDKs of four languages send it, recorded by `make soak RUN=languages`."""
+"""The pack on one program as the SDKs of four languages send it, as the engine sent it with their language hosts."""
 
 import json
 from copy import deepcopy
