@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
@@ -236,13 +236,14 @@ class FaultRun:
         gangs = [
             f"two gangs at once: {each}" for side in self.sides.values() for each in side.recorder.overlaps
         ]
-        return check_both(
+        checked = check_both(
             both,
             others=[*others, *gangs],
             looks=looks,
             deaths=sum(each.injector.controller.deaths for each in self.sides.values()),
             requests=between.hit,
         )
+        return replace(checked, writes=home.proxy.writes)
 
     def _join(self, link: Link) -> None:
         if self.between is not None:

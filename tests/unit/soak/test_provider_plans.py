@@ -12,7 +12,6 @@ from tests.soak.judges import provider_judge
 from tests.soak.judges.combinations import Combination
 from tests.soak.judges.field_changes import field_changes
 from tests.soak.judges.plans import Planned, Planner, Subject, Verdicts
-from tests.soak.judges.planted import Mistake
 from tests.soak.judges.provider_schema import ProviderSchema, terraform_type
 from tests.support.fakes.pulumi_engine import Recorded
 
@@ -137,19 +136,15 @@ class Provider(Planner):
         return Verdicts(plans=plans, refused=refused)
 
 
-def test_replacements_of_one_side_and_refused_stacks_are_complaints_and_mistakes_are_seen(
+def test_replacements_of_one_side_and_refused_stacks_are_complaints(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(provider_judge, "Planner", Provider)
     stack = Combination(name="dev", known=[node_group()], unknown=[node_group(clusterName="~")])
-    wrong = Mistake(kind="wrong text", path="clusterName", inputs={**node_group().inputs, "clusterName": "~"})
-    free = Mistake(kind="missing", path="nodeGroupName", inputs=dict(node_group().inputs))
-    missed = [provider_judge.Missed(token=GROUP, name="system", mistake=one) for one in (wrong, wrong, free)]
-    verdict = provider_judge.judge("aws", [stack], missed, tmp_path)
+    verdict = provider_judge.judge("aws", [stack], tmp_path)
     assert verdict.wrong == [
         "dev (unknown ids): system: no such cluster",
         f"{GROUP} clusterName: only the simulator replaces the resource (none)",
         f"{GROUP} nodeGroupName: only the simulator replaces the resource (none)",
         *[f"{GROUP} scalingConfig.minSize: only the provider replaces the resource (replaced)"] * 2,
     ]
-    assert verdict.seen == {"wrong text": 2}
