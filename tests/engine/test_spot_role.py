@@ -39,16 +39,16 @@ def overlooked() -> None:
 
 def test_the_role_is_created_where_it_is_missing_and_retained(stack: CloudProgram) -> None:
     made = stack.up(found_by_looking)
-    assert made.changes["create"] == 3, "the stack, the component and the role are created"
-    assert [role.id for role in stack.objects(ROLE)] == [ARN], "there is one role, and this is its ARN"
+    assert made.changes["create"] == 3
+    assert [role.id for role in stack.objects(ROLE)] == [ARN]
 
     again = stack.up(found_by_looking)
-    assert again.changed == 0, "the role that is found now is the one that the stack has: nothing to import"
+    assert again.changed == 0
     stack.refresh(found_by_looking)
-    assert stack.up(found_by_looking).changed == 0, "nor is anything to do after a refresh"
+    assert stack.up(found_by_looking).changed == 0
 
     stack.destroy()
-    assert [role.id for role in stack.objects(ROLE)] == [ARN], "others use the role: it outlives the stack"
+    assert [role.id for role in stack.objects(ROLE)] == [ARN]
 
 
 def test_an_existing_role_is_adopted_with_read_access(stack: CloudProgram) -> None:
@@ -57,13 +57,13 @@ def test_an_existing_role_is_adopted_with_read_access(stack: CloudProgram) -> No
     (before,) = stack.objects(ROLE)
 
     adopted = stack.up(found_by_looking)
-    assert adopted.changes["import"] == 1, "the role is adopted, not made"
+    assert adopted.changes["import"] == 1
     assert "update" not in adopted.changes, "an import that updates cannot be done by one who only reads"
-    assert stack.up(found_by_looking).changed == 0, "leaving the import in place is no change"
-    assert stack.up(overlooked).changed == 0, "nor is taking it away"
+    assert stack.up(found_by_looking).changed == 0
+    assert stack.up(overlooked).changed == 0
 
     stack.destroy()
-    assert stack.objects(ROLE) == [before], "description, tags and the role itself are as they were"
+    assert stack.objects(ROLE) == [before]
 
 
 def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -> None:
@@ -71,11 +71,9 @@ def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -
     with pytest.raises(EngineFailure) as caught:
         stack.up(overlooked)
     message = str(caught.value)
-    assert "has been taken in this account" in message, "AWS's own words are kept"
-    assert "Run `pulumi up` again: it finds the role and imports it" in message, (
-        "AWS asks for another suffix, which Spot's role cannot have"
-    )
-    assert stack.up(found_by_looking).changes["import"] == 1, "what the message promised is so"
+    assert "has been taken in this account" in message
+    assert "Run `pulumi up` again: it finds the role and imports it" in message
+    assert stack.up(found_by_looking).changes["import"] == 1
 
 
 def test_a_caller_without_permission_gets_the_error_of_aws(stack: CloudProgram) -> None:

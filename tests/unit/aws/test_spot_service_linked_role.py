@@ -34,8 +34,8 @@ def the_role(existing_arn: str | None = None) -> Recorded:
 
 
 def test_the_role_is_that_of_ec2_spot() -> None:
-    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not Spot Fleet's"
-    assert ARN.partition(":role")[2].startswith(PATH), "the path under which it is looked up"
+    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com"
+    assert ARN.partition(":role")[2].startswith(PATH)
     recording = recorded()
     before = recording.everything_before(recording.one(":SpotPool"))
     assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
@@ -43,8 +43,8 @@ def test_the_role_is_that_of_ec2_spot() -> None:
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_the_role_is_imported_only_if_the_account_has_it(preview: bool) -> None:
-    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", "there is nothing to import"
-    assert the_role(ARN).import_id == ARN, "an account can have only one"
+    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == ""
+    assert the_role(ARN).import_id == ARN
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
@@ -52,8 +52,6 @@ def test_a_created_and_an_imported_role_have_the_same_inputs_and_are_never_chang
     existing_arn: str | None,
 ) -> None:
     role = the_role(existing_arn)
-    assert role.retain_on_delete, "other stacks and users of the account use the role"
-    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
-        "an import is followed by an update if these differ, which needs write permissions"
-    )
+    assert role.retain_on_delete
+    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}
     assert set(role.inputs) == {"awsServiceName"}, "otherwise the second `up` would show a change"

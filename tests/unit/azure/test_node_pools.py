@@ -52,12 +52,12 @@ def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immu
     assert made == [
         ("azure-native:containerservice:AgentPool", "pool-it-agent-pool"),
         ("holdfast:index:AksPool", "pool-it"),
-    ], "a pool is one scale set"
+    ]
     scaling = [value(pool, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
-    assert scaling == [True, 0, 8], "an unused pool costs nothing"
-    assert value(pool, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
-    assert value(pool, "count") == 0, "AKS requires a number on creation"
-    assert pool.ignore_changes == {"count"}, "the autoscaler changes it, which alone is no change of the pool"
+    assert scaling == [True, 0, 8]
+    assert value(pool, "scaleDownMode") == "Delete"
+    assert value(pool, "count") == 0
+    assert pool.ignore_changes == {"count"}
     assert pool.replace_on_changes == {
         "availabilityZones",
         "capacityReservationGroupID",
@@ -66,7 +66,7 @@ def test_it_creates_one_agent_pool_that_scales_from_zero_and_is_replaced_on_immu
         "scaleSetPriority",
         "spotMaxPrice",
         "vnetSubnetID",
-    }, "the provider would update them, which AKS rejects"
+    }
     assert pool.deletes_first, "two pools cannot have the same name"
 
 
@@ -93,19 +93,19 @@ def test_a_changed_pool_is_updated_with_its_current_number_of_nodes(
 
 def test_the_configuration_is_recorded_in_a_tag() -> None:
     tag = text(agent_pool(), "tags", CONFIGURATION_TAG)
-    assert ConfigurationDigest.parse(tag) == EXISTING.configuration, "the next update compares with it"
-    assert ConfigurationDigest.parse(None) is None, "a pool of an older release has none"
+    assert ConfigurationDigest.parse(tag) == EXISTING.configuration
+    assert ConfigurationDigest.parse(None) is None
 
 
 def test_an_agent_pool_has_a_valid_name_the_clusters_version_and_the_configured_machines() -> None:
     made = agent_pool()
-    assert value(made, "agentPoolName") == "a100spot", "AKS allows no hyphens"
-    assert value(made, "resourceName") == value(made, "resourceGroupName") == "holdfast-test", "the cluster's"
-    assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), "a user pool"
-    assert value(made, "orchestratorVersion") == "1.36", "AKS upgrades only the control plane itself"
-    assert value(made, "vmSize") == "Standard_ND96asr_v4", "the configured machine"
-    assert value(made, "osDiskSizeGB") == 256, "the configured disk"
-    assert value(made, "tags", "holdfast-stack") == "test", "bills use tags"
+    assert value(made, "agentPoolName") == "a100spot"
+    assert value(made, "resourceName") == value(made, "resourceGroupName") == "holdfast-test"
+    assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets")
+    assert value(made, "orchestratorVersion") == "1.36"
+    assert value(made, "vmSize") == "Standard_ND96asr_v4"
+    assert value(made, "osDiskSizeGB") == 256
+    assert value(made, "tags", "holdfast-stack") == "test"
 
 
 GPU_LABEL = {"nvidia.com/gpu.present": "true"}
@@ -132,33 +132,29 @@ def test_nodes_have_the_labels_and_taints_of_a_karpenter_pool_and_aks_own(
 ) -> None:
     pool = agent_pool(args)
     capacity = {"karpenter.sh/capacity-type": args.pool.capacity.value}
-    assert mapping(pool, "nodeLabels") == {"holdfast.dev/pool": args.pool.name, **capacity, **labels}, (
-        "the same manifests work in both modes; AKS's own label is removed unless it is set"
-    )
+    assert mapping(pool, "nodeLabels") == {"holdfast.dev/pool": args.pool.name, **capacity, **labels}
     assert value(pool, "nodeTaints") == taints, "an update would remove AKS's own spot taint"
 
 
 def test_only_spot_pools_have_spot_settings_and_a_price_limit() -> None:
     spot, on_demand = agent_pool(A100_SPOT), agent_pool(CPU)
     fields = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
-    assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], "without a price limit"
-    assert [value(on_demand, field) for field in fields] == [None, None, None], (
-        "AKS rejects two of them, and returns no value for the first"
-    )
+    assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP]
+    assert [value(on_demand, field) for field in fields] == [None, None, None]
     limited = agent_pool(replace(A100_SPOT, spot_max_price=9.87654))
-    assert value(limited, "spotMaxPrice") == 9.87654, "AKS allows five decimals"
+    assert value(limited, "spotMaxPrice") == 9.87654
 
 
 def test_an_upgrade_restarts_jobs_once() -> None:
-    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, "in place, all at once"
-    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, "AKS rejects them for spot pools"
+    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}
+    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None
 
 
 def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     made = agent_pool(replace(CPU, zones=("3", "1")))
     assert value(made, "availabilityZones") == ["1", "3"], "sorted, so that the order does not matter"
-    assert value(made, "vnetSubnetID") == POOL_SUBNET, "pods of all pools reach each other"
-    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, "some regions have none"
+    assert value(made, "vnetSubnetID") == POOL_SUBNET
+    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None
 
 
 @pytest.mark.parametrize(
@@ -205,23 +201,23 @@ def requirement(key: str) -> list[str]:
 
 def test_the_node_class_has_the_supported_version_and_only_fields_of_every_version() -> None:
     node_class = aks_node_class(ARGS)
-    assert node_class.kind == "AKSNodeClass", "NodePools refer to this kind"
-    assert node_class.api_version == "karpenter.azure.com/v1beta1", "v1alpha2 is deprecated"
+    assert node_class.kind == "AKSNodeClass"
+    assert node_class.api_version == "karpenter.azure.com/v1beta1"
     assert node_class.spec == {
         "imageFamily": "Ubuntu",
         "osDiskSizeGB": 256,
         "tags": {"holdfast-stack": "azure-dev"},
-    }, "AKS upgrades its CRD and controller at any time"
+    }
 
 
 def test_the_node_pool_buys_the_listed_sizes_in_the_configured_zones_with_its_node_class() -> None:
-    assert requirement(INSTANCE_TYPE) == list(SIZES), "only these"
-    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "AKS's form of the zone label"
-    assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
+    assert requirement(INSTANCE_TYPE) == list(SIZES)
+    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"]
+    assert requirement(CAPACITY_TYPE) == ["spot"]
     reference = mapping(made(":NodePool"), "spec", "template", "spec", "nodeClassRef")
     expected = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a100-spot"}
-    assert reference == expected, "the node class has the pool's name"
-    assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "its own"
+    assert reference == expected
+    assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot"
 
 
 pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
@@ -232,36 +228,30 @@ pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True
     [("cpu", "cpu"), ("a100-spot", "a100spot"), ("h100-on-demand", "h100ondemand"), ("4x-a100", "p4xa100")],
 )
 def test_agent_pool_names_are_the_pool_names_without_hyphens(pool: str, name: str) -> None:
-    assert agent_pool_name(pool) == name, "lower-case letters and digits, a letter first"
+    assert agent_pool_name(pool) == name
 
 
 def test_long_names_with_a_common_prefix_stay_distinct() -> None:
     names = {agent_pool_name(f"a100-80gb-spot-{zone}") for zone in ("east", "west")}
     assert len(names) == 2, "one pool would replace the other"
-    assert all(name.startswith("a10080gb") for name in names), "the beginning stays readable"
+    assert all(name.startswith("a10080gb") for name in names)
 
 
 @given(pool_names)
 def test_every_agent_pool_name_is_valid(pool: str) -> None:
-    assert re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", agent_pool_name(pool)), (
-        "1 to 12 lower-case letters and digits, a letter first"
-    )
+    assert re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", agent_pool_name(pool))
 
 
 def test_a_zone_label_has_location_and_number() -> None:
     labels = tuple(zone_label("westeurope", zone) for zone in ("1", "2", "3"))
-    assert labels == zones_of("westeurope"), "the form of the machine table"
+    assert labels == zones_of("westeurope")
 
 
 def test_a_node_pool_names_the_label_and_the_startup_taint_of_cilium() -> None:
     template = mapping(made(":NodePool"), "spec", "template")
-    assert value(template, "metadata", "labels", "kubernetes.azure.com/ebpf-dataplane") == "cilium", (
-        "Karpenter counts the resources of Cilium's agent by it"
-    )
+    assert value(template, "metadata", "labels", "kubernetes.azure.com/ebpf-dataplane") == "cilium"
     taint = {"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoExecute"}
-    assert objects(template, "spec", "startupTaints") == [taint], (
-        "AKS puts it on new nodes, and Karpenter would buy more for pods that do not tolerate it"
-    )
+    assert objects(template, "spec", "startupTaints") == [taint]
 
 
 def test_a_reserved_pool_names_its_group_and_is_replaced_with_it() -> None:
@@ -270,12 +260,8 @@ def test_a_reserved_pool_names_its_group_and_is_replaced_with_it() -> None:
     )
     reserved = replace(A100, pool=replace(A100.pool, capacity=CapacityType.RESERVED), reservation_group=group)
     made = agent_pool(reserved)
-    assert value(made, "capacityReservationGroupID") == group, (
-        "its machines come from the group's reservations"
-    )
-    assert "karpenter.sh/capacity-type=reserved:NoSchedule" in sequence(made.inputs["nodeTaints"]), (
-        "only jobs that select it use it up"
-    )
+    assert value(made, "capacityReservationGroupID") == group
+    assert "karpenter.sh/capacity-type=reserved:NoSchedule" in sequence(made.inputs["nodeTaints"])
     other = replace(reserved, reservation_group=f"{group}-2")
     assert configuration_of(other).replaced != configuration_of(reserved).replaced, "AKS cannot change it"
     with pytest.raises(ValueError, match="set both or neither"):

@@ -30,7 +30,7 @@ def test_defaults_of_ladders_are_those_of_the_controller() -> None:
     policy = Policy(tiers=())
     told = {name: row[-1] for name, row in documented("### How jobs move along their ladder").items()}
     assert f"`{policy.failures.value}` failure, the default" in told["failures"]
-    assert policy.return_after is not None, "jobs return by default"
+    assert policy.return_after is not None
     for name, time in (
         ("outageWindow", policy.outage_window),
         ("holdTimeout", policy.hold_timeout),

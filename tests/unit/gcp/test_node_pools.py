@@ -40,8 +40,8 @@ def test_it_creates_one_private_node_pool_with_the_pools_name(preview: bool) -> 
     assert made == [
         ("gcp:container/nodePool:NodePool", "pool-it-node-pool"),
         ("holdfast:index:GkePool", "pool-it"),
-    ], "a pool is one node pool"
-    assert value(pool, "name") == "a100-spot", "jobs select it, and GKE's console shows it"
+    ]
+    assert value(pool, "name") == "a100-spot"
     assert value(pool, "networkConfig", "enablePrivateNodes") is True, "whatever the cluster's default"
 
 
@@ -54,32 +54,28 @@ def test_the_autoscaler_limits_the_whole_pool_and_sets_the_number_of_nodes(
         "totalMinNodeCount": 0,
         "totalMaxNodeCount": args.pool.max_nodes,
         "locationPolicy": policy,
-    }, "a limit per zone would multiply it; spot comes from any zone with capacity"
-    assert value(made, "initialNodeCount") == 0, "an unused pool costs nothing"
-    assert made.ignore_changes == {"initialNodeCount"}, "GKE changes it; the pool would be replaced"
-    assert value(made, "ignoreNodeCountChanges") is True, "a refresh while jobs run shows no difference"
-    assert value(made, "nodeCount") is None, "a fixed number would conflict with the autoscaler"
+    }
+    assert value(made, "initialNodeCount") == 0
+    assert made.ignore_changes == {"initialNodeCount"}
+    assert value(made, "ignoreNodeCountChanges") is True
+    assert value(made, "nodeCount") is None
 
 
 def test_compact_placement_is_used_only_if_configured() -> None:
-    assert value(node_pool(), "placementPolicy") is None, "it reduces the available capacity"
+    assert value(node_pool(), "placementPolicy") is None
     compact = node_pool(replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True))
-    assert value(compact, "placementPolicy", "type") == "COMPACT", "as configured"
+    assert value(compact, "placementPolicy", "type") == "COMPACT"
     assert compact.replace_on_changes == {"nodeLocations"}, "its machines cannot move to another zone"
 
 
 def test_upgrades_replace_nodes_in_place_or_all_at_once() -> None:
-    assert upgrade_settings("surge") == {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}, (
-        "spares are rare"
-    )
+    assert upgrade_settings("surge") == {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}
     settings = upgrade_settings("blue-green")
-    assert settings.get("strategy") == "BLUE_GREEN", "as configured"
+    assert settings.get("strategy") == "BLUE_GREEN"
     blue_green = mapping(
         node_pool(replace(CPU, upgrades="blue-green")), "upgradeSettings", "blueGreenSettings"
     )
-    assert value(blue_green, "standardRolloutPolicy", "batchPercentage") == 1.0, (
-        "each batch would restart a job"
-    )
+    assert value(blue_green, "standardRolloutPolicy", "batchPercentage") == 1.0
     assert blue_green["nodePoolSoakDuration"] == "0s", "idle machines with GPUs would be billed"
 
 
@@ -112,7 +108,7 @@ def test_invalid_pools_are_rejected(change: dict[str, object], reason: str) -> N
 @pytest.mark.parametrize("streams", [True, False])
 def test_images_are_streamed_unless_it_is_turned_off(*, streams: bool) -> None:
     made = node_pool(replace(A100_SPOT, image_streaming=streams))
-    assert value(made, "nodeConfig", "gcfsConfig", "enabled") is streams, "large training images take minutes"
+    assert value(made, "nodeConfig", "gcfsConfig", "enabled") is streams
 
 
 def test_only_spot_nodes_have_the_spot_settings_and_taint() -> None:
@@ -121,12 +117,10 @@ def test_only_spot_nodes_have_the_spot_settings_and_taint() -> None:
         is_spot = args.pool.capacity is CapacityType.SPOT
         assert value(node_pool(args), "nodeConfig", "spot") is is_spot, f"{args.pool.name}: its capacity type"
     spot = config.get("taints")
-    assert spot == [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}], (
-        "GKE does not add it to manual pools; it does add the GPU taint"
-    )
-    assert node_config(CPU).get("taints") == [], "pods without a toleration need nodes"
-    assert "kubelet_config" not in node_config(CPU), "GKE rejects it there"
-    assert config.get("labels") == {POOL: "a100-spot"}, "jobs select a tier by it"
+    assert spot == [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}]
+    assert node_config(CPU).get("taints") == []
+    assert "kubelet_config" not in node_config(CPU)
+    assert config.get("labels") == {POOL: "a100-spot"}
 
 
 def test_gpus_are_declared_with_their_driver_also_attached_ones() -> None:
@@ -137,13 +131,13 @@ def test_gpus_are_declared_with_their_driver_also_attached_ones() -> None:
             "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
         }
     ]
-    assert node_config(A100_SPOT).get("guest_accelerators") == expected, "there is no device plugin of ours"
+    assert node_config(A100_SPOT).get("guest_accelerators") == expected
     latest = node_config(replace(A100_SPOT, gpu_driver="latest")).get("guest_accelerators")
-    assert "LATEST" in str(latest), "as configured"
+    assert "LATEST" in str(latest)
     machine = with_attached(MACHINES["n1-standard-8"], "nvidia-tesla-t4", 2)
     attached = node_config(replace(A100_SPOT, machine=machine)).get("guest_accelerators")
-    assert "'type': 'nvidia-tesla-t4', 'count': 2" in str(attached), "GKE attaches the declared ones"
-    assert "guest_accelerators" not in node_config(CPU), "an empty list differs from none for the provider"
+    assert "'type': 'nvidia-tesla-t4', 'count': 2" in str(attached)
+    assert "guest_accelerators" not in node_config(CPU)
 
 
 @pytest.mark.parametrize(("seconds", "critical"), [(0, 0), (30, 5), (120, 10)])
@@ -152,44 +146,40 @@ def test_preempted_nodes_give_most_time_to_user_pods(seconds: GracefulShutdown, 
     assert kubelet == {
         "shutdown_grace_period_seconds": seconds,
         "shutdown_grace_period_critical_pods_seconds": critical,
-    }, "GKE's default of half would leave 15 s for a checkpoint"
-    assert grace_of_user_pods(seconds) == seconds - critical, "the time that jobs have"
+    }
+    assert grace_of_user_pods(seconds) == seconds - critical
 
 
 @pytest.mark.parametrize(("name", "disks"), [("a3-highgpu-8g", 16), ("a2-highgpu-8g", None)])
 def test_local_disks_of_the_machine_are_listed(name: str, disks: int | None) -> None:
     config = node_config(replace(A100_SPOT, machine=MACHINES[name]))
     expected = None if disks is None else {"local_ssd_count": disks}
-    assert config.get("ephemeral_storage_local_ssd_config") == expected, (
-        "the provider treats unlisted ones as removed and would replace the pool on every `up`"
-    )
+    assert config.get("ephemeral_storage_local_ssd_config") == expected
 
 
 @pytest.mark.parametrize(
     ("name", "disk"), [("n2-standard-8", "pd-balanced"), ("c4-standard-8", "hyperdisk-balanced")]
 )
 def test_the_boot_disk_type_is_supported_by_the_machine(name: str, disk: str) -> None:
-    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk, "GKE rejects others"
+    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk
 
 
 @pytest.mark.parametrize("args", [CPU, A100_SPOT], ids=["cpu", "gpu"])
 def test_nodes_do_not_expose_their_identity(args: GkePoolArgs) -> None:
     config = node_config(args)
-    assert config.get("workload_metadata_config") == {"mode": "GKE_METADATA"}, "pods get their own identity"
+    assert config.get("workload_metadata_config") == {"mode": "GKE_METADATA"}
     assert config.get("service_account") == ACCOUNT, "the default account has broad permissions"
     assert config.get("shielded_instance_config") == {
         "enable_secure_boot": True,
         "enable_integrity_monitoring": True,
-    }, "secure boot"
+    }
 
 
 def test_a_pool_of_a_compute_class_has_its_label_and_taint() -> None:
     config = node_config(replace(A100_SPOT, compute_class="a100"))
-    assert config.get("labels") == {POOL: "a100-spot", COMPUTE_CLASS: "a100"}, "GKE finds the pool by it"
+    assert config.get("labels") == {POOL: "a100-spot", COMPUTE_CLASS: "a100"}
     taints = config.get("taints")
-    assert taints == [{"key": COMPUTE_CLASS, "value": "a100", "effect": "NO_SCHEDULE"}], (
-        "GKE adds this toleration to its pods, and no other"
-    )
+    assert taints == [{"key": COMPUTE_CLASS, "value": "a100", "effect": "NO_SCHEDULE"}]
 
 
 SPOT = CapacityType.SPOT
@@ -204,13 +194,13 @@ def test_only_the_compute_class_is_created_with_its_pools_in_order() -> None:
     assert made == [
         ("holdfast:index:GkeComputeClass", "class-gpus"),
         ("kubernetes:cloud.google.com/v1:ComputeClass", "class-gpus-compute-class"),
-    ], "its pools exist"
-    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", "pods select it by name"
+    ]
+    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot"
     spec = mapping(recording.one(":ComputeClass"), "spec")
-    assert spec["priorities"] == [{"nodepools": ["a100-spot"]}, {"nodepools": ["h100-spot"]}], "as listed"
+    assert spec["priorities"] == [{"nodepools": ["a100-spot"]}, {"nodepools": ["h100-spot"]}]
     assert spec["whenUnsatisfiable"] == "DoNotScaleUp", "GKE would create other machines"
-    assert value(spec, "nodePoolAutoCreation", "enabled") is False, "nor other pools"
-    assert value(spec, "activeMigration", "optimizeRulePriority") is False, "running jobs are not moved"
+    assert value(spec, "nodePoolAutoCreation", "enabled") is False
+    assert value(spec, "activeMigration", "optimizeRulePriority") is False
 
 
 @pytest.mark.parametrize("name", ["gke-gpus", "autopilot-gpus"])
@@ -234,23 +224,21 @@ def test_a_reserved_pool_uses_only_its_reservation() -> None:
         "consumeReservationType": "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
         "values": ["a100"],
-    }, "another reservation of the project may be for another team"
-    assert value(made, "nodeConfig", "spot") is False, "its machines are not preempted"
+    }
+    assert value(made, "nodeConfig", "spot") is False
     assert objects(made, "nodeConfig", "taints") == [
         {"key": CAPACITY_TYPE, "value": "reserved", "effect": "NO_SCHEDULE"}
-    ], "only jobs that select it use it up"
+    ]
 
 
 def test_a_pool_of_flex_start_follows_the_rules_of_gke() -> None:
     made = node_pool(replace(A100_SPOT, pool=RESERVED, source=GkeFlexStart(max_run_seconds=604800)))
-    assert value(made, "nodeConfig", "flexStart") is True, "the Dynamic Workload Scheduler makes its machines"
-    assert value(made, "nodeConfig", "maxRunDuration") == "604800s", "for at most seven days"
-    assert value(made, "nodeConfig", "reservationAffinity", "consumeReservationType") == "NO_RESERVATION", (
-        "GKE rejects any other"
-    )
-    assert value(made, "management", "autoRepair") is False, "GKE rejects it for these machines"
-    assert value(made, "autoscaling", "locationPolicy") == "ANY", "GKE takes the zone that has machines first"
-    assert "upgradeSettings" not in made.inputs, "GKE has a strategy of its own for these machines"
+    assert value(made, "nodeConfig", "flexStart") is True
+    assert value(made, "nodeConfig", "maxRunDuration") == "604800s"
+    assert value(made, "nodeConfig", "reservationAffinity", "consumeReservationType") == "NO_RESERVATION"
+    assert value(made, "management", "autoRepair") is False
+    assert value(made, "autoscaling", "locationPolicy") == "ANY"
+    assert "upgradeSettings" not in made.inputs
 
 
 @pytest.mark.parametrize("source", [None, GkeReservation(name="a100")])

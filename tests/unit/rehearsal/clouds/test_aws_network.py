@@ -68,11 +68,11 @@ def network(aws: Provider) -> Network:
 
 def test_a_vpc_has_a_default_group_and_a_main_table_that_go_with_it(network: Network) -> None:
     _, outputs, _ = network.engine(VPC).read(network.vpc)
-    assert str(outputs["defaultSecurityGroupId"]).startswith("sg-"), "every VPC has one"
-    assert outputs["mainRouteTableId"] == outputs["defaultRouteTableId"], "the VPC comes with its main table"
-    assert outputs["enableDnsSupport"] is True, "AWS's own default"
+    assert str(outputs["defaultSecurityGroupId"]).startswith("sg-")
+    assert outputs["mainRouteTableId"] == outputs["defaultRouteTableId"]
+    assert outputs["enableDnsSupport"] is True
     adopted = network.make("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", network.inside)
-    assert adopted == outputs["defaultSecurityGroupId"], "it was there since the VPC is"
+    assert adopted == outputs["defaultSecurityGroupId"]
     network.engine(SUBNET).removes(network.subnet)
     network.engine(VPC).removes(network.vpc)
 
@@ -147,10 +147,10 @@ def test_a_route_table_has_one_gateway_endpoint_to_a_service(network: Network) -
     engine = network.engine(ENDPOINT)
     one, both = network.gateway("rtb-1"), network.gateway("rtb-1", "rtb-2")
     made, outputs = engine.create(one)
-    assert str(outputs["prefixListId"]).startswith("pl-"), "routes name it"
-    assert outputs["state"] == "available", "it serves at once"
-    assert not engine.diff(one, both).replaces, "checkpoints stay reachable while a zone is added"
-    assert engine.update(made, both)["routeTableIds"] == ["rtb-1", "rtb-2"], "its own routes do not conflict"
+    assert str(outputs["prefixListId"]).startswith("pl-")
+    assert outputs["state"] == "available"
+    assert not engine.diff(one, both).replaces
+    assert engine.update(made, both)["routeTableIds"] == ["rtb-1", "rtb-2"]
     taken = "RouteAlreadyExists: route table rtb-2 already has a route with"
     network.refuses(ENDPOINT, network.gateway("rtb-3", "rtb-2"), taken)
 
@@ -187,7 +187,7 @@ def test_a_group_has_its_name_and_each_rule_once(network: Network) -> None:
     again = 'the specified rule "peer: 10.0.0.0/16, TCP, from port: 443, to port: 443, ALLOW" already exists'
     network.refuses(INGRESS, {**rule, "securityGroupId": "sg-1", "description": "again"}, again)
     other = network.make(INGRESS, {**rule, "securityGroupId": "sg-2"}, name="two")
-    assert other.startswith("sgr-"), "each group has rules of its own"
+    assert other.startswith("sgr-")
 
 
 def test_a_group_that_refers_to_itself_goes_and_one_that_another_refers_to_stays(network: Network) -> None:

@@ -51,10 +51,10 @@ def packages(module: str) -> list[str]:
 
 def test_fresh_checkout_builds_every_piece_once(go: FakeGo, workspace: Workspace) -> None:
     shown = make(workspace)
-    assert go.built == sorted(tool.package for tool in TOOLS), "each tool is built once"
-    assert take_survey(workspace).missing == [], "nothing is missing afterwards"
-    assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS), "all found"
-    assert "kuberay-operator chart" in shown, "a chart and a program can have the same name"
+    assert go.built == sorted(tool.package for tool in TOOLS)
+    assert take_survey(workspace).missing == []
+    assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS)
+    assert "kuberay-operator chart" in shown
 
 
 def test_the_schema_of_the_plugin_comes_from_its_module(go: FakeGo, workspace: Workspace) -> None:
@@ -68,10 +68,10 @@ def test_the_schema_of_the_plugin_comes_from_its_module(go: FakeGo, workspace: W
 def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
-    assert "nothing to make (20 already there)" in make(workspace), "one line, no table"
-    assert go.built == [], "no tool is built again"
+    assert "nothing to make (20 already there)" in make(workspace)
+    assert go.built == []
     (go.folder / "bin" / "go").unlink()
-    assert "nothing to make" in make(workspace), "no compiler is needed"
+    assert "nothing to make" in make(workspace)
 
 
 def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Workspace) -> None:
@@ -79,35 +79,35 @@ def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Wo
     go.forget()
     change_a_pin(workspace)
     make(workspace)
-    assert go.built == packages("pulumi"), "the pins of other modules did not change"
+    assert go.built == packages("pulumi")
     make(workspace)
     go.forget()
     (workspace.tools_bin / "helm").unlink()
     make(workspace)
-    assert go.built == ["helm.sh/helm/v4/cmd/helm"], "the other programs exist"
+    assert go.built == ["helm.sh/helm/v4/cmd/helm"]
 
 
 def test_accepted_program_on_path_is_not_built(go: FakeGo, workspace: Workspace) -> None:
     pin = tool_named("etcd").pin(workspace.project_root)
     program_printing(go.folder / "bin" / "etcd", f"etcd Version: {pin}")
     shown = make(workspace)
-    assert "go.etcd.io/etcd/server/v3" not in go.built, "etcd of the user is used"
-    assert "from PATH" in shown, "the table shows it"
+    assert "go.etcd.io/etcd/server/v3" not in go.built
+    assert "from PATH" in shown
 
 
 def test_charts_have_their_crds_and_the_published_version(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     chart = workspace.charts_dir / "karpenter-kwok"
     crds = sorted(path.name for path in (chart / "crds").iterdir())
-    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"], "the node class has another folder"
+    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"]
     assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
     chart = workspace.charts_dir / "karpenter"
     described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
     published = {"version": versions.KARPENTER, "appVersion": versions.KARPENTER}
-    assert described == {"name": "karpenter", **published}, "the chart in the module has an earlier version"
+    assert described == {"name": "karpenter", **published}
     image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
     assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), "an old digest would override it"
-    assert (chart / "crds" / "ec2nodeclasses.yaml").is_file(), "its CRDs are in another folder of the module"
+    assert (chart / "crds" / "ec2nodeclasses.yaml").is_file()
 
 
 def test_chart_with_a_changed_layout_is_refused(go: FakeGo, workspace: Workspace) -> None:
@@ -116,7 +116,7 @@ def test_chart_with_a_changed_layout_is_refused(go: FakeGo, workspace: Workspace
     values.write_text("image: {tag: 1.0.0}\n", encoding="utf-8")
     with pytest.raises(RehearsalError, match=r"has 0 lines with `tag:` instead of one"):
         make(workspace)
-    assert not (workspace.charts_dir / "karpenter").exists(), "a chart with two versions must not exist"
+    assert not (workspace.charts_dir / "karpenter").exists()
 
 
 def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) -> None:
@@ -126,11 +126,11 @@ def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) ->
     go.fails_with("# some/package\n./x.go:3:1: undefined: Y\n")
     with pytest.raises(RehearsalError, match=r"the build of pulumi failed\n.*some/package\n.*undefined: Y"):
         make(workspace)
-    assert (workspace.tools_bin / "pulumi").read_text(encoding="utf-8") == before, "the old program remains"
-    assert take_survey(workspace).missing == ["pulumi"], "it is not current"
+    assert (workspace.tools_bin / "pulumi").read_text(encoding="utf-8") == before
+    assert take_survey(workspace).missing == ["pulumi"]
     go.works()
     make(workspace)
-    assert take_survey(workspace).missing == [], "the next run continues"
+    assert take_survey(workspace).missing == []
 
 
 def test_partial_piece_of_an_interrupted_run_is_removed(go: FakeGo, workspace: Workspace) -> None:
@@ -139,7 +139,7 @@ def test_partial_piece_of_an_interrupted_run_is_removed(go: FakeGo, workspace: W
     half.write_text("half", encoding="utf-8")
     make(workspace)
     assert not half.exists(), "a partial program must not remain"
-    assert "built" in (workspace.tools_bin / "helm").read_text(encoding="utf-8"), "the program is complete"
+    assert "built" in (workspace.tools_bin / "helm").read_text(encoding="utf-8")
 
 
 def test_stop_ends_a_running_build(go: FakeGo, workspace: Workspace) -> None:
@@ -168,15 +168,15 @@ def test_interrupted_run_continues_with_the_next_run(go: FakeGo, workspace: Work
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None, "stdout is a pipe"
+        assert process.stdout is not None
         assert any("pulumi: started" in line for line in process.stdout), "the builds must have started"
         process.send_signal(signal.SIGINT)
         _, output = process.communicate(timeout=30)
-    assert process.returncode == 130, "the exit code of an interruption"
-    assert output == "interrupted: run `holdfast tools` again and it continues from here\n", "no traceback"
+    assert process.returncode == 130
+    assert output == "interrupted: run `holdfast tools` again and it continues from here\n"
     (go.folder / "hangs").unlink()
     make(workspace)
-    assert take_survey(workspace).missing == [], "no partial piece blocks the build"
+    assert take_survey(workspace).missing == []
 
 
 @pytest.mark.parametrize("arguments", [(), ("which", "helm"), ("crd-charts",)])
@@ -189,8 +189,8 @@ def test_failure_prints_one_line_and_exits_with_1(
 ) -> None:
     monkeypatch.chdir(workspace.project_root)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["tools", *arguments]) == 1, "a script detects the failure"
+    assert main(["tools", *arguments]) == 1
     output = capsys.readouterr().err
-    assert output.startswith("error: "), "the message has a prefix"
-    assert "Traceback" not in output, "there is no traceback"
-    assert output.count("\n") == 1, "one message"
+    assert output.startswith("error: ")
+    assert "Traceback" not in output
+    assert output.count("\n") == 1

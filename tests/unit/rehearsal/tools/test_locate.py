@@ -32,9 +32,9 @@ def test_accepted_version_on_path_is_preferred(workspace: Workspace, tmp_path: P
     built("kube-scheduler", workspace)
     pin = tool_named("kube-scheduler").pin(workspace.project_root)
     mine = program_printing(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
-    assert find_tool("kube-scheduler", workspace) == mine, "a program of the user needs no build"
+    assert find_tool("kube-scheduler", workspace) == mine
     mine = program_printing(tmp_path / "path" / "pulumi", "v3.999.0")
-    assert find_tool("pulumi", workspace) == mine, "the engine is compatible within a major version"
+    assert find_tool("pulumi", workspace) == mine
     program_printing(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
     ours = built("etcd", workspace)
     assert find_tool("etcd", workspace) == ours, "an old etcd must not run"
@@ -65,7 +65,7 @@ def test_programs_on_path_without_a_suitable_version_are_skipped(
     with pytest.raises(RehearsalError, match="cannot print its version"):
         find_tool("jobset-controller", workspace)
     program_printing(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
-    assert find_tool("kubectl", workspace).parent != tmp_path / "path", "its version skew is too large"
+    assert find_tool("kubectl", workspace).parent != tmp_path / "path"
 
 
 def test_tool_of_other_pins_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ surveys = st.builds(
 @given(surveys)
 def test_chains_contain_each_missing_piece_once(survey: Survey) -> None:
     planned = sorted(piece.title for chain in chains(survey, CHAINS) for piece in chain)
-    assert planned == sorted(survey.missing), "each missing piece is built once"
+    assert planned == sorted(survey.missing)
     planned = chains(survey, CHAINS)
     modules = [{piece.module for piece in chain if piece in survey.tools} for chain in planned]
     for index, chain in enumerate(modules):
