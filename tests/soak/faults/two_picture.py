@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import cluster_of, pool_in
+from pulumi_holdfast.ladder.ladder import cluster_of, pool_in
 from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
 from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, Move, PodTrace
 from tests.soak.faults.manifests import POOLS, PREFIX

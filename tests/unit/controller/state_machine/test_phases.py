@@ -17,10 +17,10 @@ from pulumi_holdfast.controller.jobs.actions import (
 )
 from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
 from pulumi_holdfast.controller.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

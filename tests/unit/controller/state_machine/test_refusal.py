@@ -8,8 +8,8 @@ from pulumi_holdfast.controller.jobs.actions import EventReason, Resume, Suspend
 from pulumi_holdfast.controller.jobs.observation import JobOutcome, Judgement, Observation
 from pulumi_holdfast.controller.jobs.patches import read_state, write_state
 from pulumi_holdfast.controller.jobs.state import LONGEST_REFUSAL, JobState, Phase
-from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.ladder.ladder import NoPolicy
 from tests.support.builders.job_states import (
     HOUR,
     MINUTE,
