@@ -354,7 +354,7 @@ def _handed_to_kueue(state: JobState) -> JobStep:
 
 def _suspended_again_event(state: JobState) -> JobEvent:
     return JobEvent(
-        reason=EventReason.SUSPENDED_AGAIN,
+        reason=EventReason.RESUMED_EXTERNALLY,
         message=(
             f"Another client resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
             f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "

@@ -160,7 +160,7 @@ def test_a_job_that_ends_while_suspended_is_finished(outcome: JobOutcome) -> Non
 def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again_a_few_times() -> None:
     decision = decide(suspending(), observed(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
-    assert "SuspendedAgain" in reasons(decision), "and an event informs the user"
+    assert "ResumedExternally" in reasons(decision), "and an event informs the user"
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), observed(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
