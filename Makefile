@@ -187,5 +187,5 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
 
 .PHONY: schemas
-schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md from the configuration's model
+schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md and docs/fallback.md
 	@$(HOLDFAST) schemas

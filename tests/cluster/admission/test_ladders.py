@@ -20,9 +20,8 @@ from pulumi_holdfast.ladder.ladder import (
     Failures,
     Ladder,
     Tier,
-    ladder_problems,
-    timing_problems,
 )
+from pulumi_holdfast.ladder.ladder_rules import ladder_problems, timing_problems
 from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import MOST_SHAPES, Shape, shape_problems

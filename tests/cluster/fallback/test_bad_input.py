@@ -177,7 +177,7 @@ def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladd
     ):
         in_the_middle_of_a_move(ladder, name)
         ladder.patch(name, {"spec": {"suspend": False}})
-        ladder.wait_said(name, "SuspendedAgain")
+        ladder.wait_said(name, "ResumedExternally")
         ladder.wait(lambda: ladder.is_suspended(name), name, "it is suspended")
 
         def ends() -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pulumi_holdfast.controller.jobs.patches import read_state
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, PoolUse
-from pulumi_holdfast.controller.policy.policy import pool_in
+from pulumi_holdfast.ladder.ladder import pool_in
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault
 from tests.soak.faults.invariants import FaultRunResult, result_of

@@ -14,9 +14,9 @@ from typing import Final
 from pulumi_holdfast.controller.jobs.actions import Resume, Suspend
 from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.tier_visit import pause_length
+from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
@@ -262,7 +262,7 @@ class _Model:
         )
 
     def _seen(self, change: JobChange, at: datetime) -> Observation:
-        return observed(self.record, change, at, first=self.policy.tiers[0].pool)
+        return observed(self.record, change, at, first=self.policy.tiers[0].name)
 
     def _may_return(self, state: JobState, at: datetime) -> bool:
         # The visit began when the controller decided it; a cut-off controller writes that, and it is seen, later.

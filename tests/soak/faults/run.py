@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from pulumi_holdfast.rehearsal.timeline.traces import PodTrace

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, with_ledger
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Tier
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T0, policy
 from tests.support.soak import sized
 
@@ -24,8 +24,8 @@ SPOT_FACTS, LAST_FACTS = (
 NOTHING = timedelta(0)
 
 
-def priced(tier: PolicyTier, facts: DeclaredFacts = SPOT_FACTS) -> PolicyTier:
-    return replace(tier, facts=facts, price=PRICES[tier.pool])
+def priced(tier: Tier, facts: DeclaredFacts = SPOT_FACTS) -> Tier:
+    return replace(tier, facts=facts, price=PRICES[tier.name])
 
 
 LADDER = policy(

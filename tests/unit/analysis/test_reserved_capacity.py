@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pulumi_holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.windows import CapacityWindow
 
 WEEK = 168.0
@@ -56,9 +56,9 @@ FIRST = CapacityWindow(ends=T0 + 3 * HOUR)
 SECOND = CapacityWindow(begins=T0 + 5 * HOUR, ends=T0 + 40 * HOUR)
 
 
-def tier(pool: str, capacity: CapacityType, window: CapacityWindow | None = None) -> PolicyTier:
+def tier(pool: str, capacity: CapacityType, window: CapacityWindow | None = None) -> Tier:
     facts = DeclaredFacts(capacity=capacity, window=window or CapacityWindow())
-    return PolicyTier(pool=pool, max_failures=3, procurement_timeout=HOUR / 4, facts=facts)
+    return Tier(pool=pool, max_failures=3, procurement_timeout=HOUR / 4, facts=facts)
 
 
 LADDER = Policy(
@@ -66,7 +66,7 @@ LADDER = Policy(
         tier("block-1", CapacityType.RESERVED, FIRST),
         tier("block-2", CapacityType.RESERVED, SECOND),
         tier("spot", CapacityType.SPOT),
-        PolicyTier(pool="on-demand", facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
+        Tier(pool="on-demand", facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
     ),
     return_after=12 * HOUR,
 )

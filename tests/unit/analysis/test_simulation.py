@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from pulumi_holdfast.controller.jobs.observation import JobOutcome
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
 
 JOB = JobPlan(

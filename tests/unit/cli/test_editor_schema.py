@@ -14,15 +14,18 @@ from jsonschema import Draft202012Validator
 
 from pulumi_holdfast.cli.editor_schema import (
     DOCUMENTS,
+    FALLBACK,
     FOLDER,
     PLATFORM,
     REFERENCE,
     rendered,
     stack_schema,
+    with_policy_tables,
     with_tables,
 )
 from pulumi_holdfast.clouds import CLOUDS, cloud_of
 from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.fallback_policy import TABLES
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.strategies import cloud_configs
 from tests.support.strategies.any_json import any_json
@@ -133,7 +136,10 @@ def test_valid_configurations_agree_with_the_schema(
 
 def test_tables_of_the_reference_are_those_of_the_model() -> None:
     page = REFERENCE.read_text("utf-8")
-    assert page == with_tables(page)
+    assert page == with_tables(page), "run `make schemas`"
+    page = FALLBACK.read_text("utf-8")
+    assert page == with_policy_tables(page), "run `make schemas`"
+    assert page.count("<!-- fields of ") == len(TABLES)
 
 
 @every_cloud

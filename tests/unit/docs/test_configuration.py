@@ -2,7 +2,7 @@
 
 import re
 
-from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.ladder.quantities import format_duration
 from pulumi_holdfast.ladder.quotas import BESIDE
 from pulumi_holdfast.ladder.reachability.shape import MAX_PODS_PER_NODE, MOST_SHAPES

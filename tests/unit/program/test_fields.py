@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pack import RULES, settings
-from pulumi_holdfast.ladder.fallback_policy import policy_schema
+from pulumi_holdfast.ladder.fallback_policy import POLICY_SCHEMA
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import POOL
 from pulumi_holdfast.program.fields import TABLES, kubernetes, unversioned
@@ -78,7 +78,7 @@ def _below(types: tuple[PropertyType, ...], above: frozenset[object]) -> Tree:
 def published(token: str) -> Tree:
     """The fields of a type, as its provider or its project publishes them."""
     if token == "kubernetes:holdfast.dev:FallbackPolicy":
-        return {"apiVersion": {}, "kind": {}, "metadata": {}, "spec": of_schema(policy_schema())["spec"]}
+        return {"apiVersion": {}, "kind": {}, "metadata": {}, "spec": of_schema(POLICY_SCHEMA)["spec"]}
     if token in _CRDS:
         text = (ROOT / "components/pulumi_holdfast/kubernetes/charts" / _CRDS[token]).read_text("utf-8")
         definition = yaml.load(text, yaml.CSafeLoader)

@@ -15,11 +15,11 @@ from pulumi_holdfast.analysis.replay.market import Block, Market, PoolMarket, Wo
 from pulumi_holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay, simulated
 from pulumi_holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
 from pulumi_holdfast.controller.jobs.state import JobState
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import with_ledger
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
-ONLY_ON_DEMAND = Policy(tiers=(PolicyTier(pool="on-demand"),))
+ONLY_ON_DEMAND = Policy(tiers=(Tier(pool="on-demand"),))
 NEVER = trace((240, 0))
 # Ten hours, then an hour without.
 BROKEN = trace((10, 1), (1, 0), (300, 1))

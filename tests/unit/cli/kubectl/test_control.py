@@ -11,10 +11,10 @@ from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.other_clusters.protocol import TransferRecord, TransferStage, write_record
-from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL, STATE, STOP, TRANSFER
 from tests.support.builders.fallback_objects import NAMESPACE, UID, child_job, jobset

@@ -18,9 +18,9 @@ from pulumi_holdfast.controller.jobs.state import (
     PoolUse,
     Purpose,
 )
-from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import FINISH_BY, MAX_COST, STATE, STOP, CapacityType
+from pulumi_holdfast.ladder.ladder import NoPolicy
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, suspending, waiting
 

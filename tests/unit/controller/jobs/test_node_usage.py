@@ -20,7 +20,6 @@ from pulumi_holdfast.controller.jobs.node_usage import (
 )
 from pulumi_holdfast.controller.jobs.observation import NodeKind
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.ladder import pod_requests
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
@@ -33,6 +32,7 @@ from pulumi_holdfast.ladder.labels import (
     RESERVED_FOR,
     CapacityType,
 )
+from pulumi_holdfast.ladder.ladder import NoPolicy
 from pulumi_holdfast.ladder.pod_requests import effective_requests
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker

@@ -13,9 +13,9 @@ from pulumi_holdfast.controller.jobs.pod_shapes import (
     placement_problem,
     selects,
 )
-from pulumi_holdfast.controller.policy.policy import MachineResources
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, RESERVED_FOR, SHAPE, ZONE
+from pulumi_holdfast.ladder.ladder import MachineResources
 from tests.support.builders.fallback_objects import snapshot
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.json_objects import obj, objects

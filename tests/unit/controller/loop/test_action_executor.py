@@ -36,7 +36,6 @@ from pulumi_holdfast.controller.loop.action_executor import (
     SuspensionIncomplete,
 )
 from pulumi_holdfast.controller.loop.observer import JobContext
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     POOL,
@@ -46,6 +45,7 @@ from pulumi_holdfast.ladder.labels import (
     STOP,
     SUSPENDED_FOR,
 )
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.taints import Taint
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import (
@@ -70,7 +70,7 @@ SUSPENDED = jobset(suspend=True, status={"conditions": [condition("Suspended")]}
 STATE_NOW = JobState(uid=UID, phase=Phase.SUSPENDING, pool="spot-b", rank=1, since=NOW)
 SHAPES = (PodShape(count=2, requests={"cpu": "1"}),)
 TAINT = Taint(key="spot", value="true", effect="NoSchedule")
-POLICY = Policy(tiers=(PolicyTier(pool="spot-b", facts=DeclaredFacts(taints=(TAINT,))),))
+POLICY = Policy(tiers=(Tier(pool="spot-b", facts=DeclaredFacts(taints=(TAINT,))),))
 
 
 class ExecutorFixture:

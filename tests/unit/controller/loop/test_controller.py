@@ -18,9 +18,9 @@ from pulumi_holdfast.controller.loop.metrics import Metrics
 from pulumi_holdfast.controller.loop.policy_status import DebouncedTask
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.controller.other_clusters.away_jobs import AwayJobs
-from pulumi_holdfast.controller.policy.policy import cluster_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import POOL, STATE, TRAINING
+from pulumi_holdfast.ladder.ladder import cluster_of
 from tests.support.clusters.reconciler import jobset, policy
 from tests.support.coroutines import until, virtually
 from tests.support.fakes.api_server import FakeApi, Sent

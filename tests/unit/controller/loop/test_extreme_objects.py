@@ -26,9 +26,8 @@ from pulumi_holdfast.controller.other_clusters.protocol import (
     read_transfer,
     write_record,
 )
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_REQUESTED,
@@ -50,6 +49,7 @@ from pulumi_holdfast.ladder.labels import (
     TRANSFER,
     WORK,
 )
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.builders.caches import observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     NAMESPACE,
@@ -75,7 +75,7 @@ from tests.support.strategies.schema_objects import admitted, pod_schema, schema
 
 TRAIN, RAY = JobKey("JobSet", NAMESPACE, "train"), JobKey("RayJob", NAMESPACE, "train")
 OF_JOBSET, OF_RAY, _ = POD_LABELS
-LADDER = Policy(tiers=(PolicyTier(pool="spot-a", max_failures=2), PolicyTier(pool="on-demand")))
+LADDER = Policy(tiers=(Tier(pool="spot-a", max_failures=2), Tier(pool="on-demand")))
 
 # Every annotation of a job that the controller reads.
 READ = (

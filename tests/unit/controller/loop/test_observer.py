@@ -24,9 +24,9 @@ from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.controller.loop.informers import enqueue_on_change
 from pulumi_holdfast.controller.loop.observer import ApiAbsences, ClockJumps, GangContention, PodHistories
 from pulumi_holdfast.controller.loop.pools import MissingPools, UsedNodes, pool_statuses
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import MAX_COST, POOL, STATE
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.builders.caches import caches_with_jobs, observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     EARLIER,
@@ -153,7 +153,7 @@ def test_children_of_both_kinds_are_found_by_their_job() -> None:
     assert [child["kind"] for child in caches.children_of(RAY)] == ["RayCluster"]
 
 
-LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
+LADDER = Policy(tiers=(Tier(pool="spot"), Tier(pool="missing")))
 
 
 def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:

@@ -17,9 +17,9 @@ from pulumi_holdfast.controller.loop.policy_status import (
     PolicyStatusWriter,
     policy_status,
 )
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
-from pulumi_holdfast.ladder.fallback_policy import status_schema
+from pulumi_holdfast.ladder.fallback_policy import STATUS
 from pulumi_holdfast.ladder.json import Json, sequence
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
@@ -145,7 +145,7 @@ async def test_a_namespace_without_a_ladder_has_no_status() -> None:
     assert fixture.patches() == 0
 
 
-POLICY = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))
+POLICY = Policy(tiers=(Tier(pool="spot"), Tier(pool="on-demand")))
 
 
 def place(pool: str, phase: Phase) -> JobPosition:
@@ -189,10 +189,14 @@ def test_a_policy_status_has_every_field_problems_and_a_summary() -> None:
     assert str(status["summary"]).startswith("Invalid: ")
     assert len(str(status["summary"])) == 512
     problems = [str(each) for each in sequence(status["problems"])]
-    assert (len(problems), len(problems[0])) == (16, 1024)
-    assert policy_status(POLICY, 1, [], before={}, now=NOW)["summary"] == "No jobs"
-    fields = set(obj(status_schema()["properties"]))
-    assert set(policy_status(POLICY, 1, [], before={}, now=NOW)) == fields
+    assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
+    assert policy_status(POLICY, 1, [], before={}, now=NOW)["summary"] == "No jobs", (
+        "0 running would be a question"
+    )
+    fields = {each.name for each in STATUS.fields}
+    assert set(policy_status(POLICY, 1, [], before={}, now=NOW)) == fields, (
+        "a merge patch leaves nothing of an older one"
+    )
 
 
 def test_a_policy_status_sums_what_its_jobs_have_used() -> None:

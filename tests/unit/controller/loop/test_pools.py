@@ -18,9 +18,9 @@ from pulumi_holdfast.controller.loop.pools import (
     cheapest,
     parse_offerings,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL, ZONE, CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.local.karpenter import instance_types_file
 from tests.support.builders.job_states import LAST, T0, policy, tier

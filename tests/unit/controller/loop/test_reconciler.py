@@ -23,15 +23,15 @@ from pulumi_holdfast.controller.loop.metrics import Metrics
 from pulumi_holdfast.controller.loop.observer import JobContext
 from pulumi_holdfast.controller.loop.policy_status import JobIndex
 from pulumi_holdfast.controller.loop.reconciler import EventReporter, Reconciler
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import with_ledger
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from tests.support.builders.fallback_objects import EARLIER, NAMESPACE, NOW, jobset, node, snapshot, worker
 from tests.support.coroutines import virtually
 
 TRAIN = JobKey("JobSet", NAMESPACE, "train")
 BROKEN = JobKey("JobSet", NAMESPACE, "broken")
-POLICY = Policy(tiers=(PolicyTier(pool="spot-a", max_failures=1), PolicyTier(pool="on-demand")))
+POLICY = Policy(tiers=(Tier(pool="spot-a", max_failures=1), Tier(pool="on-demand")))
 
 
 @dataclass

@@ -24,10 +24,10 @@ from pulumi_holdfast.controller.jobs.state import (
     Purpose,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, NoPolicy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

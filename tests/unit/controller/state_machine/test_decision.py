@@ -31,7 +31,6 @@ from pulumi_holdfast.controller.jobs.state import (
     Phase,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import NoPolicy, cluster_of
 from pulumi_holdfast.controller.state_machine.decision import (
     LONGEST_PAUSE,
     TOLERANCE,
@@ -39,6 +38,7 @@ from pulumi_holdfast.controller.state_machine.decision import (
     decide,
     shift_times,
 )
+from pulumi_holdfast.ladder.ladder import NoPolicy, cluster_of
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

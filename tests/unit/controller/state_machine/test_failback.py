@@ -17,13 +17,13 @@ from pulumi_holdfast.controller.jobs.actions import (
 from pulumi_holdfast.controller.jobs.observation import ContendingGang, JobOutcome, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.pod_shapes import PlacementRequirements, PodShape
 from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, MachineResources
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failback import (
     CHECKPOINT_TIMEOUT,
     ReservationQueue,
     failback_due_at,
 )
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, MachineResources
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

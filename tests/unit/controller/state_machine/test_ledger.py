@@ -17,10 +17,10 @@ from pulumi_holdfast.controller.jobs.observation import (
 )
 from pulumi_holdfast.controller.jobs.patches import read_state, write_state
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, spending_text, with_ledger
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

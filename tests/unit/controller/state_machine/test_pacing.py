@@ -14,10 +14,10 @@ from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent
 from pulumi_holdfast.controller.jobs.observation import Deadline, JobOutcome, Observation
 from pulumi_holdfast.controller.jobs.patches import read_state, write_state
 from pulumi_holdfast.controller.jobs.state import JobState, Pace, Phase
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.pacing import Pacing, pacing_of, track_pace
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,

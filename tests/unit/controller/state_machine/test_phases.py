@@ -17,10 +17,10 @@ from pulumi_holdfast.controller.jobs.actions import (
 )
 from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
 from pulumi_holdfast.controller.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -156,7 +156,7 @@ def test_a_job_that_ends_while_suspended_is_finished(outcome: JobOutcome) -> Non
 def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again_a_few_times() -> None:
     decision = decide(suspending(), observed(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
-    assert "SuspendedAgain" in reasons(decision)
+    assert "ResumedExternally" in reasons(decision), "and an event informs the user"
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), observed(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot")

@@ -21,11 +21,11 @@ from pulumi_holdfast.controller.jobs.state import (
     Purpose,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.ledger import with_ledger
 from pulumi_holdfast.controller.state_machine.spending_limits import PRICE_INTERVAL, spent_on_demand
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, NoPolicy, Policy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -290,7 +290,7 @@ def test_a_simulated_job_keeps_its_limits_and_its_ledger_to_the_unit(
 
 
 def _declared(pool: str) -> float:
-    return next(tier.price or 0.0 for tier in CAPPED.tiers if tier.pool == pool)
+    return next(tier.price or 0.0 for tier in CAPPED.tiers if tier.name == pool)
 
 
 def _counted(state: JobState, seen: Observation) -> float:

@@ -10,10 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pulumi_holdfast.controller.jobs.observation import Cause, Deadline, JobOutcome, MaxCost
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import Ledger, PoolUse
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import Decision, decide
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.ladder import Failures
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Failures, NoPolicy, Policy
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting
 from tests.support.fakes.job_elsewhere import JobElsewhere, has_tier_elsewhere, is_settled
 from tests.support.fakes.job_world import JobWorld

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs.actions import CreatePlaceholders, RequestCheckpoint, Suspend
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT
 from pulumi_holdfast.controller.state_machine.tier_visit import tier_below, tiers_above
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.windows import CapacityWindow
 from tests.support.builders.job_states import (
     HOUR,
@@ -32,7 +32,7 @@ from tests.support.builders.job_states import (
 )
 
 
-def block(begins: datetime | None = None, ends: datetime | None = None) -> PolicyTier:
+def block(begins: datetime | None = None, ends: datetime | None = None) -> Tier:
     window = CapacityWindow(begins=begins, ends=ends)
     return tier("block", facts=DeclaredFacts(capacity=CapacityType.RESERVED, window=window))
 
@@ -134,4 +134,4 @@ def test_a_job_is_sent_only_where_there_is_capacity(
     below = tier_below(state, now, blocks)
     assert below is not None
     sent = [below, *tiers_above(state, now, blocks)]
-    assert all(each.tier.facts.window.is_open(T0) for each in sent), "no other machine would come"
+    assert all(each.facts.window.is_open(T0) for each in sent), "no other machine would come"

@@ -6,19 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
     facts_object,
     ladder_spec,
     machine_capacity_object,
 )
-from pulumi_holdfast.ladder.fallback_policy import spec_schema
+from pulumi_holdfast.ladder.fallback_policy import FACTS as FACTS_FIELDS
+from pulumi_holdfast.ladder.fallback_policy import SPEC, parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import POOL, CapacityType
-from pulumi_holdfast.ladder.ladder import NEVER, UNLIMITED, Ladder, Tier
-from pulumi_holdfast.ladder.pool_and_job_fields import facts_schema
+from pulumi_holdfast.ladder.ladder import NEVER, UNLIMITED, Ladder, NoPolicy, Policy, Tier
 from pulumi_holdfast.ladder.reachability.machine_capacity import (
     MOST_CAPACITIES,
     Provisioner,
@@ -109,12 +107,12 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
         same_placement=Placement.ZONE,
     )
     written = ladder_spec(SETTINGS, shapes=(shape,))
-    schema = obj(spec_schema()["properties"])
-    assert written.keys() == schema.keys()
+    schema = obj(SPEC.schema["properties"])
+    assert written.keys() == schema.keys(), "the API server drops unknown fields"
     assert (
         objects(written["shapes"])[0].keys() == obj(obj(obj(schema["shapes"])["items"])["properties"]).keys()
-    )
-    machines = obj(obj(facts_schema()["properties"])["machines"])
+    ), "also in shapes"
+    machines = obj(obj(FACTS_FIELDS.schema["properties"])["machines"])
     assert machines["maxItems"] == MOST_CAPACITIES, "an unbounded list would exceed the cost limit of rules"
     room = machine_capacity_object(
         replace(machine_capacity(MACHINES[0], Provisioner.LOCAL), accelerator="a100")

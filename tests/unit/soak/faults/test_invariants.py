@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.soak.faults.invariants import check_records, deviations
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 
 POLICY = Policy(
     tiers=(
-        PolicyTier(pool="spot-a", max_failures=1, procurement_timeout=timedelta(seconds=20)),
-        PolicyTier(pool="spot-b", max_failures=2, procurement_timeout=timedelta(seconds=20)),
-        PolicyTier(pool="cpu"),
+        Tier(pool="spot-a", max_failures=1, procurement_timeout=timedelta(seconds=20)),
+        Tier(pool="spot-b", max_failures=2, procurement_timeout=timedelta(seconds=20)),
+        Tier(pool="cpu"),
     ),
     outage_window=timedelta(seconds=8),
 )
@@ -150,7 +150,7 @@ def test_only_a_killed_controller_may_notice_a_lost_node_late() -> None:
     watched.job(131, phase="Suspending", pool="spot-b", suspended=True, restarts=1, evictions=2)
     watched.job(134, phase="Waiting", pool="spot-b", moves=1, restarts=1).gang(134, pool="spot-b")
     watched.job(136, phase="Running", pool="spot-b", moves=1, restarts=1)
-    two = replace(POLICY, tiers=(PolicyTier(pool="spot-a", max_failures=2), *POLICY.tiers[1:]))
+    two = replace(POLICY, tiers=(Tier(pool="spot-a", max_failures=2), *POLICY.tiers[1:]))
     seen = record(watched, {"n2-0": after(105)})
     assert deviations(seen, two)
     assert deviations(replace(seen, kills=(after(106),)), two) == []
@@ -232,8 +232,8 @@ def test_a_restarted_controller_may_miss_a_lost_node_without_pods() -> None:
     assert deviations(replace(seen, kills=(after(12.2),)), one) == []
 
 
-ONE_FAILURE = PolicyTier(pool="spot-a", max_failures=1)
-OUTCOME_POLICY = Policy(tiers=(ONE_FAILURE, PolicyTier(pool="spot-b")), outage_window=timedelta(seconds=8))
+ONE_FAILURE = Tier(pool="spot-a", max_failures=1)
+OUTCOME_POLICY = Policy(tiers=(ONE_FAILURE, Tier(pool="spot-b")), outage_window=timedelta(seconds=8))
 PATIENT_POLICY = replace(
     OUTCOME_POLICY, tiers=(replace(ONE_FAILURE, max_failures=3), *OUTCOME_POLICY.tiers[1:])
 )

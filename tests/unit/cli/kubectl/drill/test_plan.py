@@ -19,10 +19,10 @@ from pulumi_holdfast.cli.kubectl.drill.report import DrillResult, report_object,
 from pulumi_holdfast.controller.jobs.observation import Deadline
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Pace
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import STATE, CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts
 from tests.support.builders.fallback_objects import UID, jobset, ray_worker, worker
 from tests.support.builders.job_states import HOUR, LAST, MINUTE, T0, observed, policy, running, tier, waiting
 from tests.support.json_objects import obj

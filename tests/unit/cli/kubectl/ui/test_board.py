@@ -16,8 +16,8 @@ from pulumi_holdfast.cli.kubectl.ui.board import (
 )
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.labels import STATE
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, waiting
 from tests.support.json_objects import obj, objects

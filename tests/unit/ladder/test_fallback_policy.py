@@ -5,18 +5,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import (
+from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import (
+    UNLIMITED,
+    Failures,
+    Ladder,
     MachineResources,
     NoPolicy,
     Policy,
-    PolicyTier,
+    Tier,
     pool_there,
 )
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
-from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
 from pulumi_holdfast.ladder.reachability.pool_summary import MachineSize, PoolSummary
 from pulumi_holdfast.ladder.taints import SPOT
 from pulumi_holdfast.ladder.windows import CapacityWindow
@@ -98,13 +100,13 @@ def problem(**spec: JsonValue) -> str:
 
 
 def test_missing_fields_have_defaults_and_unknown_ones_are_ignored() -> None:
-    first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
-    assert read().tiers == (first, PolicyTier(pool="a"))
-    assert read() == Policy(tiers=read().tiers)
-    assert read().return_after == 60 * MINUTE
-    assert read(returnAfter="never").return_after is None
-    assert read(cluster={"name": "elsewhere"}) == read()
-    assert parse_policy(None) == NoPolicy()
+    first = Tier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
+    assert read().tiers == (first, Tier(pool="a")), "a missing limit is no limit"
+    assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
+    assert read().return_after == 60 * MINUTE, "jobs return to a better tier by default"
+    assert read(returnAfter="never").return_after is None, "and can be made to stay"
+    assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
+    assert parse_policy(None) == NoPolicy(), "it is just not there"
 
 
 def test_every_field_is_parsed() -> None:
@@ -136,7 +138,9 @@ def test_every_field_is_parsed() -> None:
 def test_a_tier_elsewhere_is_named_by_its_cluster_and_pool() -> None:
     away = read(tiers=[{"pool": "a-spot"}, {"pool": "a-spot", "cluster": "west"}, {"pool": "a"}]).tiers[1]
 
-    assert (away.pool, away.cluster, pool_there(away.pool)) == ("west/a-spot", "west", "a-spot")
+    assert (away.name, away.cluster, pool_there(away.name)) == ("west/a-spot", "west", "a-spot"), (
+        "clusters may have pools of the same name"
+    )
 
 
 WINDOW = CapacityWindow(
@@ -195,13 +199,13 @@ def test_any_document_can_be_parsed(value: JsonValue) -> None:
     [(3, 2, False), (3, 3, True), (3, 4, True), (1, 0, False), (1, 1, True), (0, 0, False), (0, 1, True)],
 )
 def test_a_tier_is_spent_at_max_failures(max_failures: int, failures: int, *, is_spent: bool) -> None:
-    tier = PolicyTier(pool="a", max_failures=max_failures)
-    assert tier.is_spent(failures) is is_spent
+    tier = Tier(pool="a", max_failures=max_failures)
+    assert tier.is_spent(failures) is is_spent, "0 means the same as 1: a tier that is never tried is none"
 
 
 @pytest.mark.parametrize("max_failures", [None, UNLIMITED])
 def test_a_tier_without_a_limit_is_never_spent(max_failures: int | None) -> None:
-    assert not PolicyTier(pool="a", max_failures=max_failures).is_spent(10**9)
+    assert not Tier(pool="a", max_failures=max_failures).is_spent(10**9), "-1: stay"
 
 
 def test_a_tier_is_found_by_its_pool() -> None:
