@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pulumi
+
 from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.addon_versions import addon_versions
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.control_plane import ControlPlaneLogs
 from pulumi_holdfast.aws.control_plane.existing import ExistingEksCluster, ExistingEksClusterArgs
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.config import versions
+from pulumi_holdfast.config import naming, versions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,18 +32,19 @@ def cluster_of(
     *,
     tags: Mapping[str, str],
     caller: Caller,
+    parent: pulumi.Resource,
 ) -> EksCluster | ExistingEksCluster:
-    """The stack's cluster; `name` is its physical name, `tags` are those of its system nodes."""
+    """The control plane of the training cluster `parent`; `name` is its physical name, `tags` are those of its system nodes."""
     config = platform.cluster
     if account.cluster is not None:
-        return existing_cluster_of(account.cluster, platform.region, caller)
+        return existing_cluster_of(account.cluster, platform.region, caller, parent=parent)
     if isinstance(config, AwsExistingCluster):
         raise TypeError(f"{config.existing} was not looked up; preflight must do it")
     addons = addon_versions(config.version)
     if addons is None:
         raise ValueError(f"Kubernetes {config.version} has no pinned add-ons; validation must reject it")
     return EksCluster(
-        "cluster",
+        naming.part(parent.pulumi_resource_name, "cluster"),
         EksClusterArgs(
             cluster_name=name,
             version=config.version,
@@ -71,13 +74,16 @@ def cluster_of(
             upgrade_policy=config.upgrade_policy.value.upper(),
             caller=caller,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 
-def existing_cluster_of(found: ExistingEks, region: str, caller: Caller) -> ExistingEksCluster:
+def existing_cluster_of(
+    found: ExistingEks, region: str, caller: Caller, *, parent: pulumi.Resource
+) -> ExistingEksCluster:
     """The cluster that preflight found, as the components use it."""
     return ExistingEksCluster(
-        "cluster",
+        naming.part(parent.pulumi_resource_name, "cluster"),
         ExistingEksClusterArgs(
             cluster_name=found.name,
             region=region,
@@ -87,6 +93,7 @@ def existing_cluster_of(found: ExistingEks, region: str, caller: Caller) -> Exis
             security_group_id=found.security_group_id,
             caller=caller,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 

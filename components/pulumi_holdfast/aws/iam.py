@@ -1,11 +1,13 @@
-"""Restricts the IAM roles of a stack: sets a permissions boundary and a path on every role of any component."""
+"""Restricts the IAM roles of a cluster: sets a permissions boundary and a path on every role of any component."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from pulumi_holdfast.kubernetes.labels import transform
+from pulumi import ResourceTransformation
+
+from pulumi_holdfast.kubernetes.labels import transformation
 
 _ROLE: Final = "aws:iam/role:Role"
 _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
@@ -14,8 +16,8 @@ _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 _ROOT: Final = "/"
 
 
-def restrict_roles(boundary: str | None, path: str) -> None:
-    """Give every role registered from now on the permissions boundary and the path, and instance profiles the path.
+def role_limits(boundary: str | None, path: str) -> ResourceTransformation:
+    """Give every role the permissions boundary and the path, and instance profiles the path.
 
     `boundary` is the ARN of a policy, None for no boundary. A change of the path replaces the roles.
     """
@@ -26,4 +28,4 @@ def restrict_roles(boundary: str | None, path: str) -> None:
             return {**of_path, **({} if boundary is None else {"permissions_boundary": boundary})} or None
         return (of_path or None) if kind == _PROFILE else None
 
-    transform(restricted)
+    return transformation(restricted)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def make_namespaces(
     platform: AwsPlatform,
     *,
+    cluster: str,
     cluster_name: str,
     stores: Mapping[str, Store],
     pools: Mapping[str, PoolSummary],
@@ -33,7 +34,7 @@ def make_namespaces(
     accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace with access to its store, and return the identities of their jobs by namespace.
+    """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
     exist before the first pod. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
@@ -42,7 +43,7 @@ def make_namespaces(
     for namespace in platform.namespaces:
         store = stores[namespace.name]
         access = CheckpointAccess(
-            naming.checkpoint_access(namespace.name),
+            naming.checkpoint_access(cluster, namespace.name),
             CheckpointAccessArgs(
                 cluster_name=cluster_name,
                 namespace=namespace.name,
@@ -55,6 +56,7 @@ def make_namespaces(
         identities[namespace.name] = access.role_arn
         made = make_training_namespace(
             namespace,
+            cluster=cluster,
             checkpoint_uri=store.uri,
             pools=pools,
             others=others,
@@ -64,7 +66,7 @@ def make_namespaces(
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})
         if roles:
             NamespaceRoles(
-                naming.namespace_roles(namespace.name),
+                naming.namespace_roles(cluster, namespace.name),
                 NamespaceRolesArgs(namespace=namespace.name, roles=roles),
                 # Its objects are deleted with the namespace.
                 opts=pulumi.ResourceOptions.merge(

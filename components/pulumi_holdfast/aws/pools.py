@@ -40,8 +40,9 @@ _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What pools depend on. `cluster_name` is the physical name; `tags` are those of every instance."""
+    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance."""
 
+    parent: pulumi.Resource
     cluster_name: str
     security_group_id: Output[str]
     network: Network
@@ -54,7 +55,11 @@ def make_pools(
 ) -> Sequence[KarpenterPool]:
     """Create every pool, dependent on the resources in `after`, and warn about spot pools with few machine types."""
     fabric = (
-        EfaFabric("fabric", EfaFabricArgs(vpc_id=dependencies.network.vpc_id)).security_group_id
+        EfaFabric(
+            naming.part(dependencies.parent.pulumi_resource_name, "fabric"),
+            EfaFabricArgs(vpc_id=dependencies.network.vpc_id),
+            opts=pulumi.ResourceOptions(parent=dependencies.parent),
+        ).security_group_id
         if platform.has_efa
         else None
     )
@@ -102,7 +107,7 @@ def _pool(
             f"requests {EFA_RESOURCE} in one zone, which must have capacity for all its pods."
         )
     return KarpenterPool(
-        naming.pool(config.name),
+        naming.pool(dependencies.parent.pulumi_resource_name, config.name),
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
@@ -133,7 +138,15 @@ def adapter_warnings(config: AwsPool, machines: Sequence[Machine]) -> Iterator[s
 
 
 def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
-    placement = ClusterPlacement(naming.placement(config.name)) if config.placement_group else None
+    parent = dependencies.parent
+    placement = (
+        ClusterPlacement(
+            naming.placement(parent.pulumi_resource_name, config.name),
+            opts=pulumi.ResourceOptions(parent=parent),
+        )
+        if config.placement_group
+        else None
+    )
     groups: list[Input[str]] = [dependencies.security_group_id]
     if config.efa and fabric is not None:
         groups.append(fabric)

@@ -40,7 +40,9 @@ class Store:
     key_arn: Input[str] | None
 
 
-def stores_of(platform: AwsPlatform, account: str, checkpoints: CheckpointBucket) -> Mapping[str, Store]:
+def stores_of(
+    platform: AwsPlatform, account: str, checkpoints: CheckpointBucket, *, parent: pulumi.Resource
+) -> Mapping[str, Store]:
     """The store of each training namespace: the stack's bucket, or, of the same account, that in which accepted jobs keep theirs."""
     own = {
         each.name: Store(
@@ -53,7 +55,7 @@ def stores_of(platform: AwsPlatform, account: str, checkpoints: CheckpointBucket
     }
     at_home = {
         name: _at_home(found, name, partition=platform.partition, account=account)
-        for name, found in home_checkpoints(platform.accepts_from, "AWS").items()
+        for name, found in home_checkpoints(platform.accepts_from, "AWS", parent=parent).items()
     }
     return own | at_home
 

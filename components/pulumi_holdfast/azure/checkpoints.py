@@ -25,7 +25,7 @@ from pulumi_azure_native.storage import (
 )
 
 from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
-from pulumi_holdfast.azure.names import is_container_name
+from pulumi_holdfast.azure.names import is_container_name, storage_account_prefix
 from pulumi_holdfast.azure.private_endpoint import BlobPrivateEndpoint, BlobPrivateEndpointArgs
 from pulumi_holdfast.kubernetes.ordering import tied_to
 
@@ -96,8 +96,7 @@ class CheckpointBucket(ComponentResource):
     StorageAccount closed to other networks, without public access, shared keys or plain HTTP; versioning with soft delete for blobs and
     containers; a lifecycle that deletes old versions and never a current blob; and the BlobContainers. The
     group and the account have generated names, so that a new stack does not collide with an account that an
-    old stack left behind. `name` has up to 16 letters and digits, not counting hyphens: the account's name
-    begins with it.
+    old stack left behind; the account's begins with the letters and digits of `name`.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
@@ -106,8 +105,7 @@ class CheckpointBucket(ComponentResource):
         group = ResourceGroup(f"{name}-group", location=args.location, opts=retained)
         is_public = args.private_zone_id is None or bool(args.allowed_cidrs)
         account = StorageAccount(
-            # An account's name has no hyphens and at most 24 characters, 8 of them generated.
-            name.replace("-", ""),
+            storage_account_prefix(name),
             resource_group_name=group.name,
             location=args.location,
             kind="StorageV2",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+import pulumi
+
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
@@ -15,7 +17,7 @@ from pulumi_holdfast.azure.control_plane.control_plane import (
 )
 from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster, ExistingAksClusterArgs
 from pulumi_holdfast.azure.stack_network import network_of
-from pulumi_holdfast.config.naming import aks_node_group
+from pulumi_holdfast.config.naming import aks_node_group, part
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -27,15 +29,20 @@ if TYPE_CHECKING:
 
 
 def cluster_of(
-    platform: AzurePlatform, subscription: Subscription, resource_group: Input[str], name: str
+    platform: AzurePlatform,
+    subscription: Subscription,
+    resource_group: Input[str],
+    name: str,
+    *,
+    parent: pulumi.Resource,
 ) -> AksCluster | ExistingAksCluster:
-    """The stack's cluster: a new one called `name` in its network, or the existing one."""
+    """The control plane of the training cluster `parent`: a new one called `name` in its network, or the existing one."""
     config = platform.cluster
     if isinstance(config, AzureExistingCluster):
-        return _existing(config, subscription)
-    network, system = network_of(platform, resource_group, name), config.system_nodes
+        return _existing(config, subscription, parent)
+    network, system = network_of(platform, resource_group, name, parent=parent), config.system_nodes
     return AksCluster(
-        "cluster",
+        part(parent.pulumi_resource_name, "cluster"),
         AksClusterArgs(
             cluster_name=name,
             location=platform.location,
@@ -63,15 +70,18 @@ def cluster_of(
             registry_id=config.registry,
             reservation_group_ids=platform.reservation_groups,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 
-def _existing(config: AzureExistingCluster, subscription: Subscription) -> ExistingAksCluster:
+def _existing(
+    config: AzureExistingCluster, subscription: Subscription, parent: pulumi.Resource
+) -> ExistingAksCluster:
     found = subscription.cluster
     if found is None:
         raise TypeError(f"{config.existing} was not looked up; preflight must do it")
     return ExistingAksCluster(
-        "cluster",
+        part(parent.pulumi_resource_name, "cluster"),
         ExistingAksClusterArgs(
             cluster_name=found.name,
             resource_group=found.resource_group,
@@ -82,6 +92,7 @@ def _existing(config: AzureExistingCluster, subscription: Subscription) -> Exist
             subnet_id=found.subnet_id,
             login=config.login.value,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 

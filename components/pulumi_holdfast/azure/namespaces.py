@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def make_namespaces(
     platform: AzurePlatform,
     *,
+    cluster: str,
     resource_group: Input[str],
     oidc_issuer: Input[str],
     stores: Mapping[str, Store],
@@ -33,7 +34,7 @@ def make_namespaces(
     accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace with access to its store, and return the identities of their jobs by namespace.
+    """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
     is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
@@ -43,7 +44,7 @@ def make_namespaces(
     for namespace in platform.namespaces:
         store = stores[namespace.name]
         access = CheckpointAccess(
-            naming.checkpoint_access(namespace.name),
+            naming.checkpoint_access(cluster, namespace.name),
             CheckpointAccessArgs(
                 resource_group=resource_group,
                 location=platform.location,
@@ -57,6 +58,7 @@ def make_namespaces(
         identities[namespace.name] = access.client_id
         make_training_namespace(
             namespace,
+            cluster=cluster,
             checkpoint_uri=store.uri,
             pools=pools,
             others=others,

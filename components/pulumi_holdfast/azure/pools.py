@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What pools depend on; `tags` are those of every machine, `existing` the scale sets that exist, by name."""
+    """What pools depend on; `tags` are those of every machine, `existing` the scale sets that exist, by name.
 
+    `cluster_name` is the logical name of their TrainingCluster.
+    """
+
+    cluster_name: str
     cluster: AksCluster | ExistingAksCluster
     kubernetes_version: str
     tags: Mapping[str, str]
@@ -104,7 +108,7 @@ def _provisioned(
     ):
         pulumi.log.warn(warning)
     return KarpenterPool(
-        naming.pool(config.name),
+        naming.pool(dependencies.cluster_name, config.name),
         KarpenterPoolArgs(
             pool=pool,
             machines=machines,
@@ -125,7 +129,7 @@ def _scale_set(config: FixedPool, dependencies: PoolDependencies, after: pulumi.
         pulumi.log.warn(warning)
     cluster = dependencies.cluster
     return AksPool(
-        naming.pool(config.name),
+        naming.pool(dependencies.cluster_name, config.name),
         AksPoolArgs(
             pool=config.as_pool(),
             machine=machine,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pulumi
+
 from pulumi_holdfast.azure.config.sections import AzureClusterNetwork, AzureExistingNetwork
 from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
+from pulumi_holdfast.config import naming
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -14,8 +17,10 @@ if TYPE_CHECKING:
     from pulumi_holdfast.azure.network import NodeSubnet
 
 
-def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
-    """The stack's network; its names in the resource group start with `label`."""
+def network_of(
+    platform: AzurePlatform, resource_group: Input[str], label: str, *, parent: pulumi.Resource
+) -> NodeSubnet:
+    """The network of the cluster `parent`; its names in the resource group start with `label`."""
     config = platform.network
     if isinstance(config, AzureClusterNetwork):
         raise TypeError("an existing cluster has a network")
@@ -24,8 +29,9 @@ def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) 
             subnet_id=config.subnet_id, outbound=config.outbound.value, egress_cidrs=config.egress_cidrs
         )
     return AzureNetwork(
-        "network",
+        naming.part(parent.pulumi_resource_name, "network"),
         AzureNetworkArgs(
             location=platform.location, resource_group=resource_group, cidr=config.cidr, label=label
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )

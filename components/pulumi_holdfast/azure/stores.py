@@ -46,7 +46,7 @@ class Store:
 
 
 def zone_of(
-    platform: AzurePlatform, *, resource_group: Input[str], subnet_id: Input[str]
+    platform: AzurePlatform, *, resource_group: Input[str], subnet_id: Input[str], parent: pulumi.Resource
 ) -> Input[str] | None:
     """The DNS zone of storage accounts with a private endpoint in a subnet: the user's or a new one; None without such an account."""
     private = platform.checkpoints.private_endpoint
@@ -54,7 +54,11 @@ def zone_of(
         return None
     if private is not None and private.dns_zone is not None:
         return private.dns_zone
-    return BlobZone("blob-zone", BlobZoneArgs(resource_group=resource_group, subnet_id=subnet_id)).zone_id
+    return BlobZone(
+        naming.part(parent.pulumi_resource_name, "blob-zone"),
+        BlobZoneArgs(resource_group=resource_group, subnet_id=subnet_id),
+        opts=pulumi.ResourceOptions(parent=parent),
+    ).zone_id
 
 
 def stores_of(
@@ -65,6 +69,7 @@ def stores_of(
     resource_group: Input[str],
     subnet_id: Input[str],
     zone_id: Input[str] | None,
+    parent: pulumi.Resource,
 ) -> Mapping[str, Store]:
     """The store of each training namespace: the stack's account, or, of the same tenant, that in which accepted jobs keep theirs.
 
@@ -80,11 +85,11 @@ def stores_of(
     }
     at_home: dict[str, Store] = {}
     endpoints: dict[str, BlobPrivateEndpoint] = {}
-    for name, found in home_checkpoints(platform.accepts_from, "Azure").items():
+    for name, found in home_checkpoints(platform.accepts_from, "Azure", parent=parent).items():
         account_id = _account_id(found, subscription.tenant_id)
         if zone_id is not None and found.home.stack not in endpoints:
             endpoints[found.home.stack] = BlobPrivateEndpoint(
-                naming.home_endpoint(found.home.stack),
+                naming.home_endpoint(parent.pulumi_resource_name, found.home.stack),
                 BlobPrivateEndpointArgs(
                     location=platform.location,
                     resource_group=resource_group,
@@ -92,6 +97,7 @@ def stores_of(
                     account_id=account_id,
                     dns_zone_id=zone_id,
                 ),
+                opts=pulumi.ResourceOptions(parent=parent),
             )
         at_home[name] = Store(
             uri=tied_to(found.uri, [endpoints[found.home.stack].names]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+import pulumi
+
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster
 from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
@@ -19,14 +21,16 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.preflight import Project
 
 
-def cluster_of(platform: GcpPlatform, project: Project, stack: str) -> GkeCluster | ExistingGkeCluster:
-    """The cluster of the stack of this name: a new one in its network, or the existing one."""
-    name, config = naming.gke_cluster_name(stack), platform.cluster
+def cluster_of(
+    platform: GcpPlatform, project: Project, environment: str, *, parent: pulumi.Resource
+) -> GkeCluster | ExistingGkeCluster:
+    """The control plane of the training cluster `parent`: a new one in its network, or the existing one."""
+    name, config = naming.gke_cluster_name(environment), platform.cluster
     if isinstance(config, GcpExistingCluster):
-        return _existing(platform, project, name)
-    network, system = network_of(platform, name), config.system_nodes
+        return _existing(platform, project, name, parent)
+    network, system = network_of(platform, name, parent=parent), config.system_nodes
     return GkeCluster(
-        "cluster",
+        naming.part(parent.pulumi_resource_name, "cluster"),
         GkeClusterArgs(
             cluster_name=name,
             project=platform.project,
@@ -48,15 +52,18 @@ def cluster_of(platform: GcpPlatform, project: Project, stack: str) -> GkeCluste
             if config.database_key is None
             else DatabaseKey(key=config.database_key, project_number=project.number),
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 
-def _existing(platform: GcpPlatform, project: Project, name: str) -> ExistingGkeCluster:
+def _existing(
+    platform: GcpPlatform, project: Project, name: str, parent: pulumi.Resource
+) -> ExistingGkeCluster:
     found = project.cluster
     if found is None:
         raise TypeError("the existing cluster was not looked up; preflight must do it")
     return ExistingGkeCluster(
-        "cluster",
+        naming.part(parent.pulumi_resource_name, "cluster"),
         ExistingGkeClusterArgs(
             cluster_name=found.name,
             project=platform.project,
@@ -65,6 +72,7 @@ def _existing(platform: GcpPlatform, project: Project, name: str) -> ExistingGke
             certificate_authority=found.certificate_authority,
             nodes_of=name,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 

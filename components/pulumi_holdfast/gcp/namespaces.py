@@ -28,6 +28,7 @@ def make_namespaces(
     platform: GcpPlatform,
     project: Project,
     *,
+    cluster: str,
     environment: str,
     stores: Mapping[str, Store],
     pools: Mapping[str, PoolSummary],
@@ -35,7 +36,7 @@ def make_namespaces(
     accepted: Mapping[str, Sequence[Input[str]]],
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
-    """Create every training namespace with access to its store, and return the identities of their jobs by namespace.
+    """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
     Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
@@ -46,7 +47,7 @@ def make_namespaces(
     for namespace in platform.namespaces:
         store = stores[namespace.name]
         access = CheckpointAccess(
-            naming.checkpoint_access(namespace.name),
+            naming.checkpoint_access(cluster, namespace.name),
             CheckpointAccessArgs(
                 project=platform.project,
                 project_number=project.number,
@@ -61,6 +62,7 @@ def make_namespaces(
         identities[namespace.name] = access.principal
         make_training_namespace(
             namespace,
+            cluster=cluster,
             checkpoint_uri=store.uri,
             pools=pools,
             others=others,

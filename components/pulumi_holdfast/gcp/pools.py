@@ -32,20 +32,30 @@ if TYPE_CHECKING:
 
 
 def make_pools(
-    platform: GcpPlatform, project: Project, cluster: GkeCluster | ExistingGkeCluster
+    platform: GcpPlatform,
+    project: Project,
+    cluster: GkeCluster | ExistingGkeCluster,
+    *,
+    parent: pulumi.Resource,
 ) -> Sequence[GkePool]:
-    """Create every pool, after the system pool: GKE taints GPU nodes only if the cluster has a pool without GPUs."""
-    after = pulumi.ResourceOptions(depends_on=[cluster])
-    return [_pool(pool, platform, project, cluster, after) for pool in platform.pools]
+    """Create every pool of the training cluster `parent`, after the system pool: GKE taints GPU nodes only if the cluster has a pool without GPUs."""
+    after = pulumi.ResourceOptions(parent=parent, depends_on=[cluster])
+    name = parent.pulumi_resource_name
+    return [
+        _pool(naming.pool(name, pool.name), pool, platform, project, cluster, after)
+        for pool in platform.pools
+    ]
 
 
 def make_classes(
-    platform: GcpPlatform, pools: Sequence[GkePool], after: pulumi.ResourceOptions
+    platform: GcpPlatform, pools: Sequence[GkePool], *, cluster: str, after: pulumi.ResourceOptions
 ) -> Sequence[GkeComputeClass]:
-    """Create the ComputeClasses that pools name, after those pools."""
+    """Create the ComputeClasses that the pools of `cluster` name, after those pools."""
     opts = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[*pools]))
     return [
-        GkeComputeClass(naming.compute_class(name), GkeComputeClassArgs(name=name, pools=members), opts=opts)
+        GkeComputeClass(
+            naming.compute_class(cluster, name), GkeComputeClassArgs(name=name, pools=members), opts=opts
+        )
         for name, members in platform.classes().items()
     ]
 
@@ -67,6 +77,7 @@ def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
 
 
 def _pool(
+    name: str,
     config: GcpPool,
     platform: GcpPlatform,
     project: Project,
@@ -79,7 +90,7 @@ def _pool(
     for warning in unused_network_warnings(config.name, [machine], max_nodes=config.max_nodes):
         pulumi.log.warn(warning)
     return GkePool(
-        naming.pool(config.name),
+        name,
         GkePoolArgs(
             pool=config.as_pool(),
             machine=machine,

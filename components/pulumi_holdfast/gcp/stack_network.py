@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pulumi
+
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.gcp.config.sections import GcpClusterNetwork, GcpExistingNetwork
 from pulumi_holdfast.gcp.network import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
 
@@ -12,8 +15,8 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.network import VpcNativeNetwork
 
 
-def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
-    """The stack's network; its names in the project start with `label`."""
+def network_of(platform: GcpPlatform, label: str, *, parent: pulumi.Resource) -> VpcNativeNetwork:
+    """The network of the cluster `parent`; its names in the project start with `label`."""
     config = platform.network
     if isinstance(config, GcpClusterNetwork):
         raise TypeError("an existing cluster has a network")
@@ -25,7 +28,7 @@ def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
             services_range=config.services_range,
         )
     return GcpNetwork(
-        "network",
+        naming.part(parent.pulumi_resource_name, "network"),
         GcpNetworkArgs(
             region=platform.region,
             nodes_cidr=config.nodes_cidr,
@@ -33,4 +36,5 @@ def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
             services_cidr=config.services_cidr,
             label=label,
         ),
+        opts=pulumi.ResourceOptions(parent=parent),
     )

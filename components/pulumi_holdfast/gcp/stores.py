@@ -10,6 +10,7 @@ from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import bucket_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pulumi
     from pulumi import Input
 
     from pulumi_holdfast.gcp.checkpoints import CheckpointBucket
@@ -26,7 +27,9 @@ class Store:
     is_home: bool = False
 
 
-def stores_of(platform: GcpPlatform, checkpoints: CheckpointBucket) -> Mapping[str, Store]:
+def stores_of(
+    platform: GcpPlatform, checkpoints: CheckpointBucket, *, parent: pulumi.Resource
+) -> Mapping[str, Store]:
     """The store of each training namespace: the stack's bucket, or that in which accepted jobs keep theirs."""
     own = {
         each.name: Store(
@@ -38,6 +41,6 @@ def stores_of(platform: GcpPlatform, checkpoints: CheckpointBucket) -> Mapping[s
     }
     at_home = {
         name: Store(uri=found.uri, bucket=found.uri.apply(bucket_in), folder=name, is_home=True)
-        for name, found in home_checkpoints(platform.accepts_from, "Google Cloud").items()
+        for name, found in home_checkpoints(platform.accepts_from, "Google Cloud", parent=parent).items()
     }
     return own | at_home

@@ -34,7 +34,7 @@ from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterAr
 from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.node_classes import ClusterPlacement, EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from pulumi_holdfast.aws.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
@@ -171,7 +171,7 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "isolated-karpenter": lambda: EksKarpenter("karpenter", replace(KARPENTER, isolated=True)),
     "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
     "placement": lambda: ClusterPlacement("placement"),
-    "spot-role": lambda: SpotServiceLinkedRole("spot", SpotServiceLinkedRoleArgs(existing_arn=None)),
+    "spot-role": lambda: spot_service_linked_role("spot", account="123456789012", existing_arn=None),
     "pull-through-cache": _pull_through_cache,
     "bucket": lambda: _bucket(kms=False),
     "bucket-with-key": lambda: _bucket(kms=True),

@@ -36,6 +36,7 @@ from tests.support.fakes.aws_account import (
     answers,
     asked,
 )
+from tests.support.fakes.pulumi_engine import asking_component
 from tests.support.invalid_configs.mistakes import changed, missing
 
 PLATFORM = "holdfast:platform"
@@ -247,7 +248,7 @@ def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> 
     def ask() -> None:
         platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
         try:
-            AccountQueries(platform, "aws-dev").account()
+            AccountQueries(platform, "aws-dev", parent=asking_component()).account()
         except ConfigError as error:
             refusals.append(str(error))
 
@@ -271,7 +272,10 @@ def test_a_number_of_zones_selects_the_first_of_the_account_or_else_of_the_regio
 
 def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
     found: list[Account] = []
-    asked(lambda: found.append(AccountQueries(aws_platform(), "aws-dev").account()), answer)
+    asked(
+        lambda: found.append(AccountQueries(aws_platform(), "aws-dev", parent=asking_component()).account()),
+        answer,
+    )
     return found[0]
 
 
@@ -321,7 +325,7 @@ def test_many_types_are_queried_in_parts() -> None:
         )
     )
     assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
-    asked(lambda: AccountQueries(platform, "aws-dev").account(), answer)
+    asked(lambda: AccountQueries(platform, "aws-dev", parent=asking_component()).account(), answer)
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 

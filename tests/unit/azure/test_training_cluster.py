@@ -72,7 +72,7 @@ def test_with_fixed_scaling_each_pool_is_a_scale_set(name: str) -> None:
         "nor AKS's"
     )
     for pool in platform.pools:
-        found = recording.one(":AgentPool", f"pool-{pool.name}-agent-pool")
+        found = recording.one(":AgentPool", f"main-pool-{pool.name}-agent-pool")
         assert text(found, "agentPoolName") == pool.name.replace("-", ""), "AKS takes no hyphens"
         assert text(found, "vmSize") == pool.vm_size, "one VM size"
         is_spot = pool.capacity.value == "spot"
@@ -109,17 +109,19 @@ def test_jobs_have_the_checkpoint_address_and_write_access(name: str) -> None:
     recording = stack(name)
     for asked in PLATFORMS[name]().namespaces:
         namespace = asked.name
-        config = recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints")
+        config = recording.one(":ConfigMap", f"main-namespace-{namespace}-checkpoints")
         assert text(config, "data", "CHECKPOINT_URI").startswith(f"abfss://{namespace}@"), "its own container"
-        account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
+        account = recording.one(":ServiceAccount", f"main-namespace-{namespace}-trainer")
         assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT, "its pods have an identity"
         credential = recording.one(
-            ":FederatedIdentityCredential", f"checkpoint-access-of-{namespace}-credential"
+            ":FederatedIdentityCredential", f"main-checkpoint-access-of-{namespace}-credential"
         )
         assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer", "the trainer only"
-        grant = recording.one(":RoleAssignment", f"checkpoint-access-of-{namespace}-checkpoints-assignment")
+        grant = recording.one(
+            ":RoleAssignment", f"main-checkpoint-access-of-{namespace}-checkpoints-assignment"
+        )
         assert text(grant, "roleDefinitionId").endswith(STORAGE_BLOB_DATA_CONTRIBUTOR), "to write blobs"
-        assert text(grant, "scope") == f"checkpoints-{namespace}-id", "in this container and in no other"
+        assert text(grant, "scope") == f"main-checkpoints-{namespace}-id", "in this container and in no other"
 
 
 @every_stack
@@ -226,7 +228,7 @@ def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: s
 def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
     recording = stack("accepting")
     for home in HOMES:
-        name = f"issuer-of-{home['name']}"
+        name = f"main-issuer-of-{home['name']}"
         credential = recording.one(":FederatedIdentityCredential", f"{name}-credential")
         assert text(credential, "issuer") == home["issuer"], "character for character"
         assert text(credential, "subject") == "system:serviceaccount:holdfast-system:fallback-controller", (
@@ -249,9 +251,9 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
         "scope": "6dae42f8-4368-4678-94ff-3960e28e3630/.default",
     }, "and where it is exchanged, for AKS's API servers alone"
     for namespace in ("vision", "tabular"):
-        bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
+        bound = recording.one(":RoleBinding", f"main-namespace-{namespace}-fallback-copies")
         assert [each["name"] for each in objects(bound, "subjects")] == [PRINCIPAL], "by its object ID"
-    policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
+    policy = recording.one(":ValidatingAdmissionPolicy", "main-fallback-controller-transfers-fallback-copies")
     assert PRINCIPAL in str(policy.inputs), "what it writes is judged"
 
 
@@ -287,23 +289,23 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
 
     recording = composed(nap_platform(change), other=home)
     assert complaints_of(recording) == [], "Azure would reject the request, or drop the field"
-    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
+    address = recording.one(":ConfigMap", "main-namespace-vision-checkpoints")
     assert text(address, "data", "CHECKPOINT_URI") == uris["vision"], "the address that home has"
     grants = {
-        name: recording.one(":RoleAssignment", f"checkpoint-access-of-{name}-checkpoints-assignment")
+        name: recording.one(":RoleAssignment", f"main-checkpoint-access-of-{name}-checkpoints-assignment")
         for name in uris
     }
     assert {name: text(grant, "scope") for name, grant in grants.items()} == {
         name: f"{ACCOUNT}/blobServices/default/containers/{name}"
         if name in namespaces
-        else f"checkpoints-{name}-id"
+        else f"main-checkpoints-{name}-id"
         for name in uris
     }, "home's container for the named namespaces alone, and nothing else in home's account"
     role = f"/subscriptions/{ELSEWHERE}/providers/Microsoft.Authorization/roleDefinitions/{STORAGE_BLOB_DATA_CONTRIBUTOR}"
     assert text(grants["vision"], "roleDefinitionId") == role, (
         "what home's own jobs have, as Azure returns it for a scope in another subscription"
     )
-    endpoint_name = naming.home_endpoint("acme/holdfast/home")
+    endpoint_name = naming.home_endpoint("main", "acme/holdfast/home")
     endpoint = recording.one(":PrivateEndpoint", f"{endpoint_name}-endpoint")
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
     assert text(connection, "privateLinkServiceId") == ACCOUNT, (
@@ -317,7 +319,7 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
     )
     for names in recording.of(":PrivateDnsZoneGroup"):
         (record_of,) = objects(names, "privateDnsZoneConfigs")
-        zone = "blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]
+        zone = "main-blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]
         assert text(record_of, "privateDnsZoneId") == zone, f"{names.name}: the record is in it"
     private = value(recording.one(":StorageAccount"), "publicNetworkAccess") == "Disabled"
     assert private is (own is not None), "the stack's own account is reached as before"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.machines import Machine
 
 
-#: The name of the stack's CheckpointBucket.
+#: What the name of a cluster's CheckpointBucket ends with.
 CHECKPOINTS: Final = "checkpoints"
 
 
@@ -47,7 +47,7 @@ class Existing:
 class Account:
     """The results of the preflight queries in an account and a region.
 
-    `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
+    `caller` is the ARN of the caller, `checkpoints` the name of the cluster's CheckpointBucket. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
     quota by its code, `reservations` those of its pools by id. `cluster` is the existing cluster that the stack uses,
     None if it creates one. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
@@ -56,6 +56,7 @@ class Account:
 
     id: str
     caller: str
+    checkpoints: str = CHECKPOINTS
     zones: tuple[str, ...] | None = None
     offered: Mapping[str, frozenset[str]] | None = None
     available: Mapping[CapacityType, frozenset[str]] = field(
@@ -134,7 +135,7 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
 def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
     """Whether checkpoints of earlier runs may be encrypted with a key that new ones do not use."""
     kept = not platform.checkpoints.kms and not platform.checkpoints.drop_key
-    return kept and key_description(CHECKPOINTS) in account.existing.own_keys
+    return kept and key_description(account.checkpoints) in account.existing.own_keys
 
 
 def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator[Problem]:

@@ -105,6 +105,6 @@ def test_the_stores_of_two_stacks_have_endpoints_of_different_names() -> None:
         "acme-holdfast/home/home",
         f"acme/holdfast/{'a' * 90}",
     )
-    names = {naming.home_endpoint(stack) for stack in stacks}
+    names = {naming.home_endpoint("main", stack) for stack in stacks}
     assert len(names) == len(stacks), "Azure would replace the one with the other"
     assert all(len(name) <= 64 for name in names), "Azure's limit"
