@@ -8,20 +8,24 @@ have system nodes, and the network last, because nodes drain through it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import pulumi
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.paths import chart_source
-from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from pulumi_holdfast.gcp.cluster import cluster_of, kubernetes_version
-from pulumi_holdfast.gcp.config.sections import Recovery
+from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey, stores_of
+from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Recovery
+from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
+from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
+from pulumi_holdfast.gcp.control_plane.existing import ExistingGkeCluster, ExistingGkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.gcp.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from pulumi_holdfast.gcp.namespaces import make_namespaces
+from pulumi_holdfast.gcp.identities import make_namespaces
+from pulumi_holdfast.gcp.network import network_of
 from pulumi_holdfast.gcp.pools import make_classes, make_pools, pool_summaries
 from pulumi_holdfast.gcp.preflight import check_project
-from pulumi_holdfast.gcp.stores import stores_of
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
@@ -33,7 +37,8 @@ from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi_holdfast.gcp.config.sections import GcpPlatform
+    from pulumi_holdfast.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
+    from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
     from pulumi_holdfast.gcp.preflight import Project
 
 
@@ -175,3 +180,93 @@ def _checkpoints(
         ),
         opts=opts,
     )
+
+
+def cluster_of(
+    platform: GcpPlatform, project: Project, environment: str, *, parent: pulumi.Resource
+) -> GkeCluster | ExistingGkeCluster:
+    """The control plane of the training cluster `parent`: a new one in its network, or the existing one."""
+    name, config = naming.gke_cluster_name(environment), platform.cluster
+    if isinstance(config, GcpExistingCluster):
+        return _existing(platform, project, name, parent)
+    network, system = network_of(platform, name, parent=parent), config.system_nodes
+    return GkeCluster(
+        naming.part(parent.pulumi_resource_name, "cluster"),
+        GkeClusterArgs(
+            cluster_name=name,
+            project=platform.project,
+            location=platform.location,
+            zones=project.cluster_zones,
+            network=network,
+            version=config.version,
+            channel=cast("Literal['RAPID', 'REGULAR', 'STABLE', 'EXTENDED']", config.channel.value.upper()),
+            maintenance=_maintenance(config.maintenance),
+            access=_access(config.access),
+            system_nodes=SystemNodesArgs(
+                machine_type=system.machine_type,
+                per_zone=system.per_zone,
+                spare_per_zone=system.spare_per_zone,
+                image_streaming=config.image_streaming,
+            ),
+            protected=platform.protected,
+            database_key=None
+            if config.database_key is None
+            else DatabaseKey(key=config.database_key, project_number=project.number),
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def _existing(
+    platform: GcpPlatform, project: Project, name: str, parent: pulumi.Resource
+) -> ExistingGkeCluster:
+    found = project.cluster
+    if found is None:
+        raise TypeError("the existing cluster was not looked up; preflight must do it")
+    return ExistingGkeCluster(
+        naming.part(parent.pulumi_resource_name, "cluster"),
+        ExistingGkeClusterArgs(
+            cluster_name=found.name,
+            project=platform.project,
+            location=platform.location,
+            host=found.host,
+            certificate_authority=found.certificate_authority,
+            nodes_of=name,
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def kubernetes_version(platform: GcpPlatform, project: Project) -> str:
+    """The version of the cluster: as configured, or as the existing cluster has it."""
+    config = platform.cluster
+    if isinstance(config, GcpExistingCluster):
+        return project.cluster.version if project.cluster is not None else ""
+    return config.version
+
+
+def _access(config: GcpAccess) -> ControlPlaneAccess:
+    if config.dns_endpoint is not None:
+        return DnsEndpoint(allow_external=config.dns_endpoint.allow_external)
+    return AuthorizedNetworks(cidrs=config.authorized_networks or ())
+
+
+def _maintenance(config: GcpMaintenance) -> Maintenance:
+    start, end = config.window.first
+    exclusion = config.exclusion
+    exclusions = (
+        ()
+        if exclusion is None
+        else (
+            MaintenanceExclusion(
+                name="training",
+                start=_midnight(exclusion.start),
+                end=None if exclusion.end is None else _midnight(exclusion.end),
+            ),
+        )
+    )
+    return Maintenance(start=start, end=end, recurrence=config.window.recurrence, exclusions=exclusions)
+
+
+def _midnight(day: str) -> str:
+    return f"{day}T00:00:00Z"

@@ -8,12 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pulumi_holdfast.aws.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-)
+from pulumi_holdfast.aws.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from pulumi_holdfast.aws.control_plane.access import (
     GroupMembers,
     GroupMembersArgs,
@@ -28,11 +23,11 @@ from pulumi_holdfast.aws.control_plane.addon_versions import (
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from pulumi_holdfast.aws.identities import Place
-from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
-from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs
-from pulumi_holdfast.aws.node_classes import ClusterPlacement, EfaFabric, EfaFabricArgs
+from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
+from pulumi_holdfast.aws.policy_documents import Place
+from pulumi_holdfast.aws.pools import ClusterPlacement, EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once

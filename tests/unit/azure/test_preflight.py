@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
-from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight import Subscription, check_subscription
 from pulumi_holdfast.azure.preflight.checks import preflight_problems
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks

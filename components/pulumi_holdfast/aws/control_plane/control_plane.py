@@ -13,7 +13,7 @@ from pulumi_aws.kms import Key
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
-from pulumi_holdfast.aws.identities import Place, service_trust
+from pulumi_holdfast.aws.policy_documents import Place, service_trust
 
 #: Days during which a key's deletion can be canceled: KMS's longest and shortest period.
 _LONGEST_WINDOW: Final = 30

@@ -13,7 +13,8 @@ from pulumi_azure_native.containerservice import (
 from pulumi_azure_native.monitor import DiagnosticSetting
 from pulumi_kubernetes import Provider
 
-from pulumi_holdfast.azure.control_plane.access import PODS_CIDR, SERVICES_CIDR, api_server, kubeconfig
+from pulumi_holdfast.azure.config.sections import PODS_CIDR, SERVICES_CIDR
+from pulumi_holdfast.azure.control_plane.access import api_server, kubeconfig
 from pulumi_holdfast.azure.control_plane.control_plane import (
     AksControlPlane,
     AksControlPlaneArgs,
@@ -28,7 +29,7 @@ from pulumi_holdfast.azure.control_plane.role_assignments import (
     Deployer,
     DeployerArgs,
 )
-from pulumi_holdfast.azure.identities import ACR_PULL, Assignment, AssignmentArgs
+from pulumi_holdfast.azure.role_assignments import ACR_PULL, Assignment, AssignmentArgs
 from pulumi_holdfast.kubernetes.ordering import tied_to
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import UserAssignedIdentity
 
-from pulumi_holdfast.azure.identities import (
+from pulumi_holdfast.azure.role_assignments import (
     AKS_RBAC_CLUSTER_ADMIN,
     CONTRIBUTOR,
     NETWORK_CONTRIBUTOR,

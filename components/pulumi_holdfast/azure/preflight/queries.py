@@ -13,7 +13,7 @@ from pulumi_azure_native.containerservice import get_agent_pool, get_managed_clu
 
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster, FixedPlatform
 from pulumi_holdfast.azure.names import agent_pool_name
-from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight.checks import Subscription
 from pulumi_holdfast.azure.preflight.existing_cluster import existing_aks
 from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT, location_limits

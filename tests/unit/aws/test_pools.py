@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.aws.node_classes import (
+from pulumi_holdfast.aws.pools import (
     ClusterPlacement,
     Ec2NodeClassArgs,
     EfaFabric,
