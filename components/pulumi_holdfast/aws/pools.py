@@ -322,6 +322,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
             volume_gib=config.volume_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
+            reservation=None if config.reservation is None else config.reservation.id,
             tags={**dependencies.tags, _VOLUMES: dependencies.cluster_name},
         )
     )
