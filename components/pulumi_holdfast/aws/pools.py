@@ -81,22 +81,6 @@ class EfaFabric(ComponentResource):
         self.register_outputs({"security_group_id": self.security_group_id})
 
 
-class ClusterPlacement(ComponentResource):
-    """A placement group for machines close to each other (`holdfast:index:ClusterPlacement`).
-
-    Creates it with strategy `cluster`. It reduces the available capacity: the pool's machines are in one
-    zone.
-    """
-
-    placement_group_id: Output[str]
-
-    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:ClusterPlacement", name, None, opts)
-        group = PlacementGroup(f"{name}-group", strategy="cluster", opts=ResourceOptions(parent=self))
-        self.placement_group_id = group.placement_group_id
-        self.register_outputs({"placement_group_id": self.placement_group_id})
-
-
 #: The root volume of Amazon Linux 2023.
 _ROOT_DEVICE: Final = "/dev/xvda"
 
@@ -301,9 +285,11 @@ def adapter_warnings(config: AwsPool, machines: Sequence[Machine]) -> Iterator[s
 
 def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
     parent = dependencies.parent
+    # It reduces the available capacity: the pool's machines are in one zone.
     placement = (
-        ClusterPlacement(
+        PlacementGroup(
             naming.placement(parent.pulumi_resource_name, config.name),
+            strategy="cluster",
             opts=pulumi.ResourceOptions(parent=parent),
         )
         if config.placement_group

@@ -27,7 +27,7 @@ from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArg
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
 from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.policy_documents import Place
-from pulumi_holdfast.aws.pools import ClusterPlacement, EfaFabric, EfaFabricArgs
+from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
@@ -165,7 +165,6 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "karpenter": lambda: EksKarpenter("karpenter", KARPENTER),
     "isolated-karpenter": lambda: EksKarpenter("karpenter", replace(KARPENTER, isolated=True)),
     "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
-    "placement": lambda: ClusterPlacement("placement"),
     "spot-role": lambda: spot_service_linked_role("spot", account="123456789012", existing_arn=None),
     "pull-through-cache": _pull_through_cache,
     "bucket": lambda: _bucket(kms=False),

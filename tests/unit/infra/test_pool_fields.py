@@ -220,6 +220,8 @@ EFFECTS: Final[Mapping[str, Sequence[Effect]]] = {
             "spec.securityGroupSelectorTerms",
             [{"id": "sg-0123456789abcdef0"}, {"id": "main-fabric-members-id"}],
         ),
+        # The other strategies spread machines.
+        Effect("compactPlacement", "placement-of-near", "strategy", "cluster"),
         Effect(
             "compactPlacement",
             "pool-near-node-class",
