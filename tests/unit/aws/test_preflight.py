@@ -145,11 +145,17 @@ def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> No
         (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
     ],
 )
-def test_a_deployer_among_the_administrators_causes_a_warning(admin: str, caller: str) -> None:
+def test_a_deployer_among_the_administrators_is_refused_where_it_creates_the_cluster(
+    admin: str, caller: str
+) -> None:
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
     (warning,) = preflight_warnings(platform, account(caller=caller))
     assert admin in warning, "which of them it is"
-    assert "EKS rejects a second access entry" in warning, "it would fail half an hour into the first `up`"
+    assert "EKS rejects a second access entry" in warning
+    creating = account(caller=caller, existing=Existing(cluster=False))
+    (problem,) = preflight_problems(platform, creating)
+    assert problem.field == "holdfast:platform.cluster.admins[0]"
+    assert not list(preflight_warnings(platform, creating)), "it is refused instead"
 
 
 @pytest.mark.parametrize(
@@ -229,12 +235,13 @@ def left_behind(token: str, arguments: Json) -> Json:
 
 def test_what_earlier_runs_left_is_found_by_name_and_tag() -> None:
     found = lookups(left_behind).existing
+    assert found.cluster
     assert found.secrets_key == KEY_ARN, "the cluster's own answer, which no other function has"
     assert found.own_keys == {"Checkpoints (checkpoints)": KEY_ARN}, (
         "a key that waits for its deletion keeps nothing"
     )
     assert found.log_group, "creating it again would fail"
-    assert lookups().existing == Existing(), "a new account has none of it"
+    assert lookups().existing == Existing(cluster=False), "a new account has none of it"
 
 
 def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> None:

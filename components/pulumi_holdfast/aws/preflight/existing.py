@@ -42,13 +42,13 @@ def existing_of(platform: AwsPlatform, stack: str, queries: CloudQueries) -> Exi
     else:
         keys = queries.required(ask_keys, lambda: _keys(stack, queries.options))
     cluster = naming.cluster(stack)
+    clusters = queries.optional("eks:ListClusters", lambda: get_clusters(opts=queries.options).names)
     return Existing(
+        cluster=None if clusters is None else cluster in clusters,
         # Without the list of the stack's keys, nothing shows whether the cluster's key is one of them.
         secrets_key=None
-        if keys is None
-        else queries.optional(
-            "eks:ListClusters and cloudformation:GetResource", lambda: _secrets_key(cluster, queries.options)
-        ),
+        if keys is None or cluster not in (clusters or ())
+        else queries.optional("cloudformation:GetResource", lambda: _secrets_key(cluster, queries.options)),
         own_keys=keys or {},
         log_group=bool(
             queries.optional("logs:DescribeLogGroups", lambda: _has_log_group(cluster, queries.options))
@@ -68,8 +68,6 @@ def _keys(stack: str, options: pulumi.InvokeOptions) -> Mapping[str, str]:
 
 
 def _secrets_key(cluster: str, options: pulumi.InvokeOptions) -> str | None:
-    if cluster not in get_clusters(opts=options).names:
-        return None
     # The provider's function for clusters does not return the key.
     found: Json = json.loads(
         get_resource(type_name="AWS::EKS::Cluster", identifier=cluster, opts=options).properties
