@@ -242,4 +242,4 @@ def test_the_rehearsal_of_a_new_project_passes(installed: Path, tmp_path: Path) 
     project = new_project(tmp_path)
     printed = run(str(installed / "holdfast"), "rehearse", "dev", cwd=project)
     assert "a second up" in printed, "the whole lifecycle"
-    assert "retained: spot-role-role" in printed, "up to the destroy, which leaves nothing else"
+    assert "retained: main-spot-role" in printed, "up to the destroy, which leaves nothing else"
