@@ -11,6 +11,7 @@ from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.configurations import AWS_REGION, aws_platform
 from tests.support.clusters.cloud_program import CloudProgram, bucket
+from tests.support.fakes.pulumi_engine import asking_component
 
 pytestmark = pytest.mark.engine
 
@@ -25,7 +26,7 @@ def stack(tmp_path: Path) -> CloudProgram:
 def asking_first() -> None:
     """Ask the account as the program does, then make something."""
     try:
-        account = check_account(aws_platform(), "aws-dev")
+        account = check_account(aws_platform(), "aws-dev", parent=asking_component())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     pulumi.export("zones", list(account.zones or ()))

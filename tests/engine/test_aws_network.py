@@ -43,7 +43,7 @@ def _network(
 
 
 def _isolated() -> None:
-    from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+    from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 
     args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=_ZONES, region="us-east-1")
     _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)

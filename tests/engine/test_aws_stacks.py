@@ -237,7 +237,7 @@ def _scale_karpenter(client: KubeClient, replicas: int) -> None:
 def test_a_destroy_without_karpenter_ends_at_the_pools_whose_machines_are_left(
     blocked: EngineFailure,
 ) -> None:
-    assert re.search(r"pool-\S+-node-pool: timed out waiting for the condition", str(blocked))
+    assert re.search(r"pool-\S+-node-pool: timed out waiting for the condition", str(blocked)), blocked
 
 
 def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
@@ -254,27 +254,27 @@ def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
     ("first", "then"),
     [
         # What trains, and what its finalizers wait for.
-        (":Namespace namespace-", ":NodePool pool-"),
-        (":Namespace namespace-", ":Release operators-"),
+        (":Namespace main-namespace-", ":NodePool main-pool-"),
+        (":Namespace main-namespace-", ":Release main-operators-"),
         # Machines are ended by Karpenter, which is let do so.
-        (":NodePool pool-", ":Release "),
-        (":EC2NodeClass pool-", ":Release karpenter-operator-"),
-        (":EC2NodeClass pool-", "aws:eks:AccessEntry node-access-"),
-        (":Release karpenter-operator-controller", "aws:eks:PodIdentityAssociation karpenter-"),
-        (":Release karpenter-operator-controller", "aws:iam:RolePolicy karpenter-"),
-        (":Release karpenter-operator-controller", "aws:sqs:Queue karpenter-"),
-        (":Release karpenter-operator-controller", "aws:iam:InstanceProfile karpenter-"),
+        (":NodePool main-pool-", ":Release "),
+        (":EC2NodeClass main-pool-", ":Release main-karpenter-operator-"),
+        (":EC2NodeClass main-pool-", "aws:eks:AccessEntry main-node-access-"),
+        (":Release main-karpenter-operator-controller", "aws:eks:PodIdentityAssociation main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:iam:RolePolicy main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:sqs:Queue main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:iam:InstanceProfile main-karpenter-"),
         # All that is inside goes while its deployer is let in and its pods have nodes.
-        ("kubernetes:", "aws:eks:AccessPolicyAssociation cluster-admins-"),
-        ("kubernetes:", "aws:eks:Addon cluster-"),
-        ("kubernetes:", "aws:eks:NodeGroup cluster-"),
-        ("aws:eks:Addon cluster-services-", "aws:eks:NodeGroup cluster-"),
-        ("aws:eks:NodeGroup cluster-", "aws:eks:Addon cluster-addons-"),
-        ("aws:eks:Addon cluster-", "aws:eks:Cluster cluster-"),
-        ("aws:eks:Cluster cluster-", "aws:kms:Key cluster-"),
+        ("kubernetes:", "aws:eks:AccessPolicyAssociation main-cluster-admins-"),
+        ("kubernetes:", "aws:eks:Addon main-cluster-"),
+        ("kubernetes:", "aws:eks:NodeGroup main-cluster-"),
+        ("aws:eks:Addon main-cluster-services-", "aws:eks:NodeGroup main-cluster-"),
+        ("aws:eks:NodeGroup main-cluster-", "aws:eks:Addon main-cluster-addons-"),
+        ("aws:eks:Addon main-cluster-", "aws:eks:Cluster main-cluster-"),
+        ("aws:eks:Cluster main-cluster-", "aws:kms:Key main-cluster-"),
         # What everything drains through.
-        ("aws:eks:Cluster cluster-", "aws:ec2:VpcEndpoint network-"),
-        ("aws:ec2:VpcEndpoint network-", "aws:ec2:Vpc network-"),
+        ("aws:eks:Cluster main-cluster-", "aws:ec2:VpcEndpoint main-network-"),
+        ("aws:ec2:VpcEndpoint main-network-", "aws:ec2:Vpc main-network-"),
     ],
 )
 def test_it_is_destroyed_in_an_order_that_leaves_nothing(
@@ -289,6 +289,6 @@ def test_it_is_destroyed_in_an_order_that_leaves_nothing(
 
 def test_node_classes_outlive_their_pools(blocked: EngineFailure, destroyed: CommandOutcome) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
-    for pool in gone.matching(":NodePool pool-"):
+    for pool in gone.matching(":NodePool main-pool-"):
         (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")
         assert gone.too_early([pool], [own]) == []

@@ -11,7 +11,6 @@ import pytest
 
 from pulumi_holdfast.aws import checkpoints as s3
 from pulumi_holdfast.azure import checkpoints as blob
-from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.azure.private_endpoint import (
     BlobPrivateEndpoint,
     BlobPrivateEndpointArgs,
@@ -19,6 +18,7 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZoneArgs,
 )
 from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.gcp import checkpoints as gcs
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION

@@ -11,7 +11,7 @@ import pytest
 
 from pulumi_holdfast.aws.control_plane.access import NodeAccess, NodeAccessArgs
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
-from pulumi_holdfast.aws.identities import service_trust
+from pulumi_holdfast.aws.policy_documents import service_trust
 from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, create_once, destroy_once_released
 

@@ -8,7 +8,7 @@ import pytest
 from pulumi import ResourceOptions
 
 from pulumi_holdfast.gcp.control_plane.component import GkeCluster
-from pulumi_holdfast.gcp.node_pools import GkePool, GkePoolArgs
+from pulumi_holdfast.gcp.pools import GkePool, GkePoolArgs
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from tests.support.builders.gke_components import A100_SPOT, CPU, POOL, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations

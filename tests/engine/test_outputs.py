@@ -13,14 +13,16 @@ from pulumi_holdfast.config.clusters import AcceptedClusterSection
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks, exported_tiers
 from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import home_checkpoints
-from pulumi_holdfast.kubernetes.outputs import export_outputs, stack_outputs
+from pulumi_holdfast.kubernetes.outputs import ClusterOutputs, stack_outputs
 from pulumi_holdfast.ladder.reachability.stored_facts import read_pool_facts
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.stack_program import export
 from tests.support.builders.configurations import aws_platform, gcp_platform, nap_platform
 from tests.support.clusters.control_plane import scratch_workspace
+from tests.support.fakes.pulumi_engine import asking_component
 
 pytestmark = pytest.mark.engine
 
@@ -51,9 +53,9 @@ def producer(cloud: str) -> Callable[[], None]:
     platform = PLATFORMS[cloud]()
 
     def program() -> None:
-        export_outputs(
-            platform.scheduling_pools(),
-            platform.namespaces,
+        outputs = ClusterOutputs(
+            pools=platform.scheduling_pools(),
+            namespaces=platform.namespaces,
             facts=pool_summaries(platform),
             region="us-east-1",
             cluster=pulumi.Output.from_input("holdfast-dev"),
@@ -63,6 +65,7 @@ def producer(cloud: str) -> Callable[[], None]:
             checkpoint_uris={"vision": "s3://checkpoints-0a1b2c3/vision"},
             identities={"vision": pulumi.Output.from_input(IDENTITIES[cloud])},
         )
+        export(outputs)
 
     return program
 
@@ -105,7 +108,7 @@ def accepting(cloud: str) -> Callable[[], None]:
     )
 
     def program() -> None:
-        pulumi.export("uri", home_checkpoints([home], cloud)["vision"].uri)
+        pulumi.export("uri", home_checkpoints([home], cloud, parent=asking_component())["vision"].uri)
 
     return program
 

@@ -3,13 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pulumi import ResourceOptions
 
-from pulumi_holdfast.aws.spot_service_linked_role import (
-    PATH,
-    SpotServiceLinkedRole,
-    SpotServiceLinkedRoleArgs,
-)
-from pulumi_holdfast.kubernetes.labels import tag_aws_resources
+from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
+from pulumi_holdfast.kubernetes.labels import aws_tags
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
@@ -27,20 +24,20 @@ def found_by_looking() -> None:
     from pulumi_aws import iam
 
     # Default tags reach every resource of a stack: one more difference to the role of the account.
-    tag_aws_resources({"stack": "dev"})
+    tags = ResourceOptions(transformations=[aws_tags({"stack": "dev"})])
     arns = iam.get_roles(path_prefix=PATH).arns
-    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=arns[0] if arns else None))
+    spot_service_linked_role("role", account="a", existing_arn=arns[0] if arns else None, opts=tags)
 
 
 def overlooked() -> None:
     """Answer that the account has no role, as to a run that asked before the role was created."""
-    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=None))
+    spot_service_linked_role("role", account="a", existing_arn=None)
 
 
 def test_the_role_is_created_where_it_is_missing_and_retained(stack: CloudProgram) -> None:
     made = stack.up(found_by_looking)
-    assert made.changes["create"] == 3
-    assert [role.id for role in stack.objects(ROLE)] == [ARN]
+    assert made.changes["create"] == 2, "the stack and the role are created"
+    assert [role.id for role in stack.objects(ROLE)] == [ARN], "there is one role, and this is its ARN"
 
     again = stack.up(found_by_looking)
     assert again.changed == 0

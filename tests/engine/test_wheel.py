@@ -241,5 +241,5 @@ def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp
 def test_the_rehearsal_of_a_new_project_passes(installed: Path, tmp_path: Path) -> None:
     project = new_project(tmp_path)
     printed = run(str(installed / "holdfast"), "rehearse", "dev", cwd=project)
-    assert "a second up" in printed
-    assert "retained: spot-role-role" in printed
+    assert "a second up" in printed, "the whole lifecycle"
+    assert "retained: main-spot-role" in printed, "up to the destroy, which leaves nothing else"

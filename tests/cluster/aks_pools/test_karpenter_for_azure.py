@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.azure.pools import AksNodeClassArgs, aks_node_class
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder import taints

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.azure.pools import AksNodeClassArgs, aks_node_class
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue

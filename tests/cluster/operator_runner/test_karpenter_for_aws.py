@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder.json import Json, mapping, sequence

@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 #: What each stack retains on purpose: the role of an account, and grants that other stacks may need.
 RETAINED = {
-    "aws-dev": "retained: spot-role-role",
-    "aws-prod": "retained: spot-role-role",
+    "aws-dev": "retained: main-spot-role",
+    "aws-prod": "retained: main-spot-role",
     "gcp-dev": "nothing is left",
-    "gcp-prod": "retained: checkpoints-key-use, cluster-key-grant",
+    "gcp-prod": "retained: main-checkpoints-key-use, main-cluster-key-grant",
     "azure-dev": "nothing is left",
     "azure-prod": "nothing is left",
 }

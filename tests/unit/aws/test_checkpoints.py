@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output
 
-from pulumi_holdfast.aws.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    prefix_access,
-)
+from pulumi_holdfast.aws.checkpoints import CheckpointBucket, CheckpointBucketArgs, prefix_access
+from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value

@@ -5,8 +5,9 @@ from typing import Final, Literal
 import pytest
 from pulumi import CustomResource
 
-from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from pulumi_holdfast.aws.network import (
+    AwsIsolatedNetwork,
+    AwsIsolatedNetworkArgs,
     AwsNetwork,
     AwsNetworkArgs,
     ExistingNetwork,

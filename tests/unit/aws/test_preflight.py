@@ -36,6 +36,7 @@ from tests.support.fakes.aws_account import (
     answers,
     asked,
 )
+from tests.support.fakes.pulumi_engine import asking_component
 from tests.support.invalid_configs.mistakes import changed, missing
 
 PLATFORM = "holdfast:platform"
@@ -142,11 +143,17 @@ def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> No
         (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
     ],
 )
-def test_a_deployer_among_the_administrators_causes_a_warning(admin: str, caller: str) -> None:
+def test_a_deployer_among_the_administrators_is_refused_where_it_creates_the_cluster(
+    admin: str, caller: str
+) -> None:
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
     (warning,) = preflight_warnings(platform, account(caller=caller))
-    assert admin in warning
-    assert "EKS rejects a second access entry" in warning, "it would fail half an hour into the first `up`"
+    assert admin in warning, "which of them it is"
+    assert "EKS rejects a second access entry" in warning
+    creating = account(caller=caller, existing=Existing(cluster=False))
+    (problem,) = preflight_problems(platform, creating)
+    assert problem.field == "holdfast:platform.cluster.admins[0]"
+    assert not list(preflight_warnings(platform, creating)), "it is refused instead"
 
 
 @pytest.mark.parametrize(
@@ -224,10 +231,13 @@ def left_behind(token: str, arguments: Json) -> Json:
 
 def test_what_earlier_runs_left_is_found_by_name_and_tag() -> None:
     found = lookups(left_behind).existing
-    assert found.secrets_key == KEY_ARN
-    assert found.own_keys == {"Checkpoints (checkpoints)": KEY_ARN}
+    assert found.cluster
+    assert found.secrets_key == KEY_ARN, "the cluster's own answer, which no other function has"
+    assert found.own_keys == {"Checkpoints (checkpoints)": KEY_ARN}, (
+        "a key that waits for its deletion keeps nothing"
+    )
     assert found.log_group, "creating it again would fail"
-    assert lookups().existing == Existing()
+    assert lookups().existing == Existing(cluster=False), "a new account has none of it"
 
 
 def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> None:
@@ -241,7 +251,7 @@ def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> 
     def ask() -> None:
         platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
         try:
-            AccountQueries(platform, "aws-dev").account()
+            AccountQueries(platform, "aws-dev", parent=asking_component()).account()
         except ConfigError as error:
             refusals.append(str(error))
 
@@ -265,7 +275,10 @@ def test_a_number_of_zones_selects_the_first_of_the_account_or_else_of_the_regio
 
 def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
     found: list[Account] = []
-    asked(lambda: found.append(AccountQueries(aws_platform(), "aws-dev").account()), answer)
+    asked(
+        lambda: found.append(AccountQueries(aws_platform(), "aws-dev", parent=asking_component()).account()),
+        answer,
+    )
     return found[0]
 
 
@@ -314,9 +327,9 @@ def test_many_types_are_queried_in_parts() -> None:
             sizes=["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge"],
         )
     )
-    assert len(platform.pools[1].machines(platform.region)) > 200
-    asked(lambda: AccountQueries(platform, "aws-dev").account(), answer)
-    assert max(sizes) <= 200
+    assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
+    asked(lambda: AccountQueries(platform, "aws-dev", parent=asking_component()).account(), answer)
+    assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 
 def test_the_default_service_range_is_the_components() -> None:

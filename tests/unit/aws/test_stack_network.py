@@ -15,7 +15,7 @@ def test_an_isolated_network_has_no_egress_and_karpenter_is_configured_for_it() 
     recording = stack("isolated")
     for kind in WAYS_OUT:
         assert not recording.of(kind), f"{kind} is a way to the internet"
-    settings = mapping(recording.one(":Release", "karpenter-operator-controller"), "values", "settings")
+    settings = mapping(recording.one(":Release", "main-karpenter-operator-controller"), "values", "settings")
     assert settings["isolatedVPC"] is True, "it would wait for a price list that it cannot reach"
     profile = recording.one(":InstanceProfile")
     for node_class in recording.of(":EC2NodeClass"):
@@ -28,7 +28,9 @@ def test_an_isolated_network_has_no_egress_and_karpenter_is_configured_for_it() 
 def test_outside_isolated_networks_karpenter_creates_instance_profiles(name: str) -> None:
     assert not stack(name).of(":InstanceProfile")
     for node_class in stack(name).of(":EC2NodeClass"):
-        assert text(node_class, "spec", "role") == "karpenter-node-role-0a1b2c3"
+        assert text(node_class, "spec", "role") == "main-karpenter-node-role-0a1b2c3", (
+            "by the name of the role"
+        )
 
 
 def test_an_existing_network_may_be_isolated() -> None:
@@ -79,14 +81,18 @@ def test_efa_machines_share_a_security_group() -> None:
     recording = stack("brought")
     group = f"{recording.one(':SecurityGroup').name}-id"
     for node_class in recording.of(":EC2NodeClass"):
-        is_fabric = node_class.name == "pool-a100-spot-node-class"
+        is_fabric = node_class.name == "main-pool-a100-spot-node-class"
         terms = [term["id"] for term in objects(node_class, "spec", "securityGroupSelectorTerms")]
-        assert terms == [GROUP, *([group] if is_fabric else [])]
-        assert value(node_class, "spec", "placementGroupSelector", "id") == (PLACEMENT if is_fabric else None)
-    assert recording.one(":Release", "device-plugins-efa")
+        assert terms == [GROUP, *([group] if is_fabric else [])], "the fabric's group where requested"
+        assert value(node_class, "spec", "placementGroupSelector", "id") == (
+            PLACEMENT if is_fabric else None
+        ), "machines stand close together where that is asked for"
+    assert recording.one(":Release", "main-device-plugins-efa"), "without their plugin no pod gets an adapter"
 
 
 def test_without_efa_no_resource_is_registered_for_it() -> None:
     recording = stack("aws-dev")
-    assert not recording.of(":EfaFabric")
-    assert "device-plugins-efa" not in {release.name for release in recording.of(":Release")}
+    assert not recording.of(":EfaFabric"), "no pool needs the security group"
+    assert "main-device-plugins-efa" not in {release.name for release in recording.of(":Release")}, (
+        "nor a plugin"
+    )

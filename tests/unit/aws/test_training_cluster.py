@@ -6,13 +6,20 @@ from typing import cast
 import pytest
 
 from pulumi_holdfast.aws.control_plane.access import Caller
-from pulumi_holdfast.aws.training_cluster import compose
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_KEYS, OUTPUTS
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.catalogue import recorded_replacing
-from tests.support.builders.aws_stacks import ISSUER, ON_PREM, PLATFORMS, composed, stack, without_spot_role
+from tests.support.builders.aws_stacks import (
+    ISSUER,
+    ON_PREM,
+    PLATFORMS,
+    composed,
+    make,
+    stack,
+    without_spot_role,
+)
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of, section
 from tests.support.fakes.aws_account import KEY, LOG_GROUPS, QUOTA, SPOT_ROLE, TAGGED, answers
 from tests.support.fakes.iam_evaluation import Request, is_allowed
@@ -62,11 +69,11 @@ def test_system_nodes_and_karpenters_nodes_have_separate_roles(name: str) -> Non
     system = text(recording.one(":NodeGroup"), "nodeRoleArn")
     entries = [found for found in recording.of(":AccessEntry") if value(found, "type") == "EC2_LINUX"]
     (admitted,) = [text(found, "principalArn") for found in entries]
-    assert admitted.endswith(":karpenter-node-role")
-    assert system.endswith(":cluster-system-iam-role")
+    assert admitted.endswith(":main-karpenter-node-role"), "Karpenter's nodes are let in by us"
+    assert system.endswith(":main-cluster-system-iam-role"), "EKS lets the nodes of its own group in"
     for node_class in recording.of(":EC2NodeClass"):
         own = value(node_class, "spec", "role") or value(node_class, "spec", "instanceProfile")
-        assert str(own).startswith("karpenter-node-")
+        assert str(own).startswith("main-karpenter-node-"), "pods do not get the permissions of operators"
 
 
 def test_an_existing_spot_role_is_imported_and_a_missing_one_created() -> None:
@@ -75,7 +82,7 @@ def test_an_existing_spot_role_is_imported_and_a_missing_one_created() -> None:
     assert stack("aws-dev").one(SPOT_ROLE_TYPE).import_id == SPOT_ROLE, "a second one cannot be made"
 
 
-def test_preflight_problems_stop_the_program_before_any_registration() -> None:
+def test_preflight_problems_stop_the_program_before_any_part_is_registered() -> None:
     def poor(token: str, arguments: Json) -> Json:
         return {"value": 0.0} if token == QUOTA else answers(token, arguments)
 
@@ -83,13 +90,15 @@ def test_preflight_problems_stop_the_program_before_any_registration() -> None:
 
     def attempt() -> None:
         try:
-            compose(aws_platform(), "aws-test", Caller())
+            make(aws_platform(), "aws-test")
         except ConfigError as error:
             refused.append(error)
 
     recording = record(attempt, answer=poor)
     assert "quota" in str(refused), "EC2 would answer as if it were out of stock"
-    assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
+    assert [each.type for each in recording] == ["holdfast:aws:TrainingCluster"], (
+        "a half-made stack would have to be cleaned up by hand"
+    )
 
 
 def test_all_nodes_use_one_image() -> None:
@@ -107,15 +116,17 @@ def test_all_nodes_use_one_image() -> None:
 def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> None:
     recording = stack("aws-prod")
     address = text(
-        recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
+        recording.one(":ConfigMap", f"main-namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
     )
-    assert address == f"s3://checkpoints-bucket-0a1b2c3/{namespace}"
-    account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
-    association = recording.one(":PodIdentityAssociation", f"checkpoint-access-of-{namespace}-association")
-    assert text(association, "serviceAccount") == text(account, "metadata", "name")
-    assert text(association, "namespace") == namespace
-    policy = text(recording.one(":RolePolicy", f"checkpoint-access-of-{namespace}-policy"), "policy")
-    assert f":checkpoints-bucket/{namespace}/*" in policy
+    assert address == f"s3://main-checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
+    account = recording.one(":ServiceAccount", f"main-namespace-{namespace}-trainer")
+    association = recording.one(
+        ":PodIdentityAssociation", f"main-checkpoint-access-of-{namespace}-association"
+    )
+    assert text(association, "serviceAccount") == text(account, "metadata", "name"), "the account of jobs"
+    assert text(association, "namespace") == namespace, "of this namespace alone"
+    policy = text(recording.one(":RolePolicy", f"main-checkpoint-access-of-{namespace}-policy"), "policy")
+    assert f":main-checkpoints-bucket/{namespace}/*" in policy, "the very prefix"
 
 
 def test_the_kubeconfig_has_the_clusters_name_and_the_aws_profile() -> None:
@@ -152,31 +163,35 @@ def test_former_keys_stay_with_their_grants_while_new_objects_use_s3s_key() -> N
         listed: Json = {
             "resourceTagMappingLists": [{"resourceArn": "arn", "tags": {}, "complianceDetails": []}]
         }
-        key: Json = {"arn": "arn", "description": "Checkpoints (checkpoints)", "keyState": "Enabled"}
+        key: Json = {"arn": "arn", "description": "Checkpoints (main-checkpoints)", "keyState": "Enabled"}
         given: dict[str, Json] = {TAGGED: listed, KEY: key}
         return given.get(token) or answers(token, arguments)
 
     platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
     recording = composed(platform, answer=answer)
-    assert "checkpoints-key" in {key.name for key in recording.of(":Key")}
+    assert "main-checkpoints-key" in {key.name for key in recording.of(":Key")}, (
+        "earlier checkpoints are encrypted with it"
+    )
     (rule,) = objects(recording.one(":BucketServerSideEncryptionConfiguration"), "rules")
-    assert value(rule, "applyServerSideEncryptionByDefault", "sseAlgorithm") == "AES256"
-    policy = text(recording.one(":RolePolicy", "checkpoint-access-of-vision-policy"), "policy")
-    assert "kms:Decrypt" in policy
-    assert len(composed(platform).of(":Key")) == 1
+    assert value(rule, "applyServerSideEncryptionByDefault", "sseAlgorithm") == "AES256", "new ones are not"
+    policy = text(recording.one(":RolePolicy", "main-checkpoint-access-of-vision-policy"), "policy")
+    assert "kms:Decrypt" in policy, "jobs read what they wrote before"
+    assert len(composed(platform).of(":Key")) == 1, (
+        "a stack that never used a key creates none for checkpoints"
+    )
 
 
 def test_access_is_an_entry_with_groups_and_a_role_in_each_namespace() -> None:
     recording = customized()
     (entry,) = [one for one in recording.of(":AccessEntry") if "kubernetesGroups" in one.inputs]
-    assert entry.inputs["kubernetesGroups"] == ["holdfast:vision:submit"]
-    binding = recording.one(":RoleBinding", "roles-in-vision-submit-binding")
+    assert entry.inputs["kubernetesGroups"] == ["holdfast:vision:submit"], "the principal is a member"
+    binding = recording.one(":RoleBinding", "main-roles-in-vision-submit-binding")
     (subject,) = objects(binding, "subjects")
-    assert subject["name"] == "holdfast:vision:submit"
-    assert value(binding, "metadata", "namespace") == "vision"
-    bound = [each.name for each in recording.of(":RoleBinding") if each.name.startswith("roles-in-")]
-    assert bound == [binding.name]
-    rules = objects(recording.one(":Role", "roles-in-vision-submit"), "rules")
+    assert subject["name"] == "holdfast:vision:submit", "which has the role"
+    assert value(binding, "metadata", "namespace") == "vision", "in this namespace"
+    bound = [each.name for each in recording.of(":RoleBinding") if each.name.startswith("main-roles-in-")]
+    assert bound == [binding.name], "and in no other"
+    rules = objects(recording.one(":Role", "main-roles-in-vision-submit"), "rules")
     writable = {
         resource
         for rule in rules
@@ -202,9 +217,9 @@ def test_every_role_has_the_boundary_and_the_path_and_karpenter_may_pass_it() ->
         for each in recording.resources
         if {"permissionsBoundary", "permissions_boundary"} & set(each.inputs)
     ]
-    assert set(bounded).isdisjoint(others)
-    policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
-    assert ":role/teams/ml/karpenter-node-role" in policy
+    assert set(bounded).isdisjoint(others), "nothing but a role has a boundary"
+    policy = text(recording.one(":RolePolicy", "main-karpenter-controller-iam-integration"), "policy")
+    assert ":role/teams/ml/main-karpenter-node-role" in policy, "an ARN without the path matches no role"
     for role in composed(aws_platform()).of("aws:iam/role:Role"):
         assert not {"permissionsBoundary", "path"} & set(role.inputs), "an explicit default would be a change"
 
@@ -229,7 +244,7 @@ def test_a_volume_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_
 
 
 def test_sick_gpu_nodes_are_replaced() -> None:
-    values = mapping(stack("aws-prod").one(":Release", "karpenter-operator-controller"), "values")
+    values = mapping(stack("aws-prod").one(":Release", "main-karpenter-operator-controller"), "values")
     assert value(values, "settings", "featureGates", "nodeRepair") is True, "the gate is off by default"
 
 
@@ -282,11 +297,13 @@ def test_cached_registries_have_a_rule_and_an_address_and_only_nodes_of_jobs_fil
     assert {prefix: text(rule, "upstreamRegistryUrl") for prefix, rule in rules.items()} == {
         "quay": "quay.io",
         "team/docker-hub": "registry-1.docker.io",
-    }
-    assert "credentialArn" not in rules["quay"].inputs
-    assert text(rules["team/docker-hub"], "credentialArn").startswith("arn:aws:secretsmanager:us-west-2:")
-    policy = recording.one(":RolePolicy", "pull-through-cache-nodes")
-    assert text(policy, "role").startswith("karpenter-node-role")
+    }, "each upstream has a prefix of its own"
+    assert "credentialArn" not in rules["quay"].inputs, "ECR reads it without credentials"
+    assert text(rules["team/docker-hub"], "credentialArn").startswith("arn:aws:secretsmanager:us-west-2:"), (
+        "Docker Hub needs them"
+    )
+    policy = recording.one(":RolePolicy", "main-pull-through-cache-nodes")
+    assert text(policy, "role").startswith("main-karpenter-node-role"), "jobs run on Karpenter's nodes only"
     for pool in recording.of(":NodePool"):
         assert policy.name in recording.everything_before(pool), "an earlier node could not pull"
     here = "arn:aws:ecr:us-west-2:123456789012:repository/"
@@ -323,17 +340,19 @@ def test_a_stack_leaves_for_and_accepts_from_the_clusters_that_it_names() -> Non
     assert value(bound, "metadata", "namespace") == "vision"
     assert [subject["name"] for subject in objects(bound, "subjects")] == [account]
     assert account in str(
-        recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies").inputs
-    )
+        recording.one(
+            ":ValidatingAdmissionPolicy", "main-fallback-controller-transfers-fallback-copies"
+        ).inputs
+    ), "what it writes is judged"
     before = recording.everything_before(bound)
-    assert "fallback-controller-transfers" in before
+    assert "main-fallback-controller-transfers" in before, "from the first moment in which it may write"
     (vision,) = [
         each for each in recording.of(":FallbackPolicy") if value(each, "metadata", "namespace") == "vision"
     ]
     assert [tier.get("cluster") for tier in objects(vision, "spec", "tiers")] == [None, "on-prem", None]
     assert f"audience': '{ON_PREM}" in str(
-        recording.one(":Deployment", "fallback-controller-deployment").inputs
-    )
+        recording.one(":Deployment", "main-fallback-controller-deployment").inputs
+    ), "the token is for that API server"
 
 
 def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix() -> None:
@@ -350,16 +369,22 @@ def test_accepted_jobs_use_the_checkpoints_of_their_home_and_no_other_prefix() -
         "checkpoints": "acme/holdfast/home",
     }
     recording = composed(aws_platform(lambda document: document.update(acceptsFrom=[accepted])), other=home)
-    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
-    assert text(address, "data", "CHECKPOINT_URI") == "s3://bucket-of-home/vision"
-    policy = text(recording.one(":RolePolicy", "checkpoint-access-of-vision-policy"), "policy")
+    address = recording.one(":ConfigMap", "main-namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == "s3://bucket-of-home/vision", (
+        "the address that home has"
+    )
+    policy = text(recording.one(":RolePolicy", "main-checkpoint-access-of-vision-policy"), "policy")
     objects_of = "arn:aws:s3:::bucket-of-home/{}/*"
-    assert objects_of.format("vision") in policy
-    assert key in policy
-    assert "checkpoints-bucket" not in policy
-    others = [each for each in recording.of(":RolePolicy") if "checkpoint-access-of-tabular" in each.name]
-    assert all("bucket-of-home" not in text(each, "policy") for each in others)
-    assert home.read == ["acme/holdfast/home"]
+    assert objects_of.format("vision") in policy, "the prefix that home's jobs have"
+    assert key in policy, "and the key of the bucket"
+    assert "main-checkpoints-bucket" not in policy, "nothing of the stack's own bucket"
+    others = [
+        each for each in recording.of(":RolePolicy") if "main-checkpoint-access-of-tabular" in each.name
+    ]
+    assert all("bucket-of-home" not in text(each, "policy") for each in others), (
+        "for the named namespaces alone"
+    )
+    assert home.read == ["acme/holdfast/home"], "it is read by its full name"
     for name, found in (("checkpointUris", uris), (CHECKPOINT_KEYS, keys)):
         assert obj(recording.outputs[name]).items() >= found.items()
 

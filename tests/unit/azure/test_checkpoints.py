@@ -8,16 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output
 
-from pulumi_holdfast.azure.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    CustomerKey,
-)
-from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
+from pulumi_holdfast.azure.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from pulumi_holdfast.azure.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.azure.names import is_container_name
 from pulumi_holdfast.azure.private_endpoint import BlobZone, BlobZoneArgs
+from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
-from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight import Subscription, check_subscription
 from pulumi_holdfast.azure.preflight.checks import preflight_problems
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks
@@ -33,7 +33,7 @@ from tests.support.builders.configurations import (
     read_azure,
     section,
 )
-from tests.support.fakes.pulumi_engine import asked_of
+from tests.support.fakes.pulumi_engine import asked_of, asking_component
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
 TOKEN = "azure-native:authorization:getClientToken"
@@ -84,15 +84,15 @@ def private(*, public_name: bool = False) -> AzurePlatform:
 
 def test_configured_ids_take_precedence_over_those_of_the_credentials() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
-    assert found == [FOUND]
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev", parent=asking_component())))
+    assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
 
 
 def test_missing_ids_come_from_the_credentials() -> None:
     platform = read_azure(nap_document(), subscription=None)
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(platform, "azure-dev")))
-    assert found == [replace(FOUND, subscription_id="another-subscription")]
+    asking(lambda: found.append(query_subscription(platform, "azure-dev", parent=asking_component())))
+    assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
 
 
 def test_existing_scale_sets_are_read_with_their_number_of_nodes() -> None:
@@ -105,7 +105,10 @@ def test_existing_scale_sets_are_read_with_their_number_of_nodes() -> None:
         return {"count": 3, "tags": {CONFIGURATION_TAG: "a.b"}}
 
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(fixed_platform(), "azure-dev")), answer)
+    asking(
+        lambda: found.append(query_subscription(fixed_platform(), "azure-dev", parent=asking_component())),
+        answer,
+    )
     configuration = ConfigurationDigest(replaced="a", updated="b")
     assert found[0].pools == {"cpu": ExistingPool(count=3, configuration=configuration)}
 
@@ -117,7 +120,7 @@ def test_scale_sets_that_cannot_be_read_stop_the_update() -> None:
         return answers(token, arguments)
 
     with pytest.raises(ConfigError, match="AuthorizationFailed"):
-        asking(lambda: query_subscription(fixed_platform(), "azure-dev"), answer)
+        asking(lambda: query_subscription(fixed_platform(), "azure-dev", parent=asking_component()), answer)
 
 
 def test_a_valid_subscription_causes_no_problem() -> None:
@@ -141,8 +144,8 @@ def test_an_unusable_subscription_is_a_problem(found: Subscription, field: str, 
 def test_preflight_raises_problems() -> None:
     platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
     with pytest.raises(ConfigError) as error:
-        asking(lambda: check_subscription(platform, "azure-dev"))
-    assert [one.field for one in error.value.problems] == ["azure-native:tenantId"]
+        asking(lambda: check_subscription(platform, "azure-dev", parent=asking_component()))
+    assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
 
 
 # --- reaching -------------------------------------------------------------------------------------
@@ -266,7 +269,13 @@ def test_the_subnet_of_an_existing_cluster_needs_the_endpoint_too() -> None:
 
 def test_only_stacks_on_an_existing_subnet_query_it() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(on_existing_subnet(), "azure-dev")))
-    assert any("subnets/read" in query for query in found[0].failed_queries)
-    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
-    assert not any("subnets/read" in query for query in found[1].failed_queries)
+    asking(
+        lambda: found.append(query_subscription(on_existing_subnet(), "azure-dev", parent=asking_component()))
+    )
+    assert any("subnets/read" in query for query in found[0].failed_queries), (
+        "the preview says what is not checked"
+    )
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev", parent=asking_component())))
+    assert not any("subnets/read" in query for query in found[1].failed_queries), (
+        "its subnet has the endpoint"
+    )

@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.azure.checkpoints import CLIENT_ID
 from pulumi_holdfast.azure.config.sections import FixedPlatform, NapPlatform
-from pulumi_holdfast.azure.identities import AKS_RBAC_CLUSTER_ADMIN, STORAGE_BLOB_DATA_CONTRIBUTOR
+from pulumi_holdfast.azure.identities import CLIENT_ID
+from pulumi_holdfast.azure.role_assignments import AKS_RBAC_CLUSTER_ADMIN, STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_ACCOUNT
 from pulumi_holdfast.ladder.json import JsonValue
@@ -66,9 +66,9 @@ def test_with_fixed_scaling_each_pool_is_a_scale_set(name: str) -> None:
     assert not recording.of(":NodePool")
     assert value(recording.one(":ManagedCluster"), "nodeProvisioningProfile") == {"mode": "Manual"}
     for pool in platform.pools:
-        found = recording.one(":AgentPool", f"pool-{pool.name}-agent-pool")
-        assert text(found, "agentPoolName") == pool.name.replace("-", "")
-        assert text(found, "vmSize") == pool.vm_size
+        found = recording.one(":AgentPool", f"main-pool-{pool.name}-agent-pool")
+        assert text(found, "agentPoolName") == pool.name.replace("-", ""), "AKS takes no hyphens"
+        assert text(found, "vmSize") == pool.vm_size, "one VM size"
         is_spot = pool.capacity.value == "spot"
         assert value(found, "spotMaxPrice") == (pool.price_cap if is_spot else None)
         assert (value(found, "minCount"), value(found, "maxCount")) == (0, pool.max_nodes)
@@ -99,17 +99,19 @@ def test_jobs_have_the_checkpoint_address_and_write_access(name: str) -> None:
     recording = stack(name)
     for asked in PLATFORMS[name]().namespaces:
         namespace = asked.name
-        config = recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints")
-        assert text(config, "data", "CHECKPOINT_URI").startswith(f"abfss://{namespace}@")
-        account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
-        assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT
+        config = recording.one(":ConfigMap", f"main-namespace-{namespace}-checkpoints")
+        assert text(config, "data", "CHECKPOINT_URI").startswith(f"abfss://{namespace}@"), "its own container"
+        account = recording.one(":ServiceAccount", f"main-namespace-{namespace}-trainer")
+        assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT, "its pods have an identity"
         credential = recording.one(
-            ":FederatedIdentityCredential", f"checkpoint-access-of-{namespace}-credential"
+            ":FederatedIdentityCredential", f"main-checkpoint-access-of-{namespace}-credential"
         )
-        assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer"
-        grant = recording.one(":RoleAssignment", f"checkpoint-access-of-{namespace}-checkpoints-assignment")
-        assert text(grant, "roleDefinitionId").endswith(STORAGE_BLOB_DATA_CONTRIBUTOR)
-        assert text(grant, "scope") == f"checkpoints-{namespace}-id"
+        assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer", "the trainer only"
+        grant = recording.one(
+            ":RoleAssignment", f"main-checkpoint-access-of-{namespace}-checkpoints-assignment"
+        )
+        assert text(grant, "roleDefinitionId").endswith(STORAGE_BLOB_DATA_CONTRIBUTOR), "to write blobs"
+        assert text(grant, "scope") == f"main-checkpoints-{namespace}-id", "in this container and in no other"
 
 
 @every_stack
@@ -212,7 +214,7 @@ def test_every_resource_is_what_the_sdk_declares_and_the_cloud_publishes(name: s
 def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
     recording = stack("accepting")
     for home in HOMES:
-        name = f"issuer-of-{home['name']}"
+        name = f"main-issuer-of-{home['name']}"
         credential = recording.one(":FederatedIdentityCredential", f"{name}-credential")
         assert text(credential, "issuer") == home["issuer"]
         assert text(credential, "subject") == "system:serviceaccount:holdfast-system:fallback-controller"
@@ -231,10 +233,10 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
         "scope": "6dae42f8-4368-4678-94ff-3960e28e3630/.default",
     }
     for namespace in ("vision", "tabular"):
-        bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
-        assert [each["name"] for each in objects(bound, "subjects")] == [PRINCIPAL]
-    policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
-    assert PRINCIPAL in str(policy.inputs)
+        bound = recording.one(":RoleBinding", f"main-namespace-{namespace}-fallback-copies")
+        assert [each["name"] for each in objects(bound, "subjects")] == [PRINCIPAL], "by its object ID"
+    policy = recording.one(":ValidatingAdmissionPolicy", "main-fallback-controller-transfers-fallback-copies")
+    assert PRINCIPAL in str(policy.inputs), "what it writes is judged"
 
 
 ELSEWHERE = "22222222-2222-2222-2222-222222222222"
@@ -269,21 +271,23 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
 
     recording = composed(nap_platform(change), other=home)
     assert complaints_of(recording) == [], "Azure would reject the request, or drop the field"
-    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
-    assert text(address, "data", "CHECKPOINT_URI") == uris["vision"]
+    address = recording.one(":ConfigMap", "main-namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == uris["vision"], "the address that home has"
     grants = {
-        name: recording.one(":RoleAssignment", f"checkpoint-access-of-{name}-checkpoints-assignment")
+        name: recording.one(":RoleAssignment", f"main-checkpoint-access-of-{name}-checkpoints-assignment")
         for name in uris
     }
     assert {name: text(grant, "scope") for name, grant in grants.items()} == {
         name: f"{ACCOUNT}/blobServices/default/containers/{name}"
         if name in namespaces
-        else f"checkpoints-{name}-id"
+        else f"main-checkpoints-{name}-id"
         for name in uris
     }
     role = f"/subscriptions/{ELSEWHERE}/providers/Microsoft.Authorization/roleDefinitions/{STORAGE_BLOB_DATA_CONTRIBUTOR}"
-    assert text(grants["vision"], "roleDefinitionId") == role
-    endpoint_name = naming.home_endpoint("acme/holdfast/home")
+    assert text(grants["vision"], "roleDefinitionId") == role, (
+        "what home's own jobs have, as Azure returns it for a scope in another subscription"
+    )
+    endpoint_name = naming.home_endpoint("main", "acme/holdfast/home")
     endpoint = recording.one(":PrivateEndpoint", f"{endpoint_name}-endpoint")
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
     assert text(connection, "privateLinkServiceId") == ACCOUNT
@@ -291,7 +295,7 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
     assert [text(one, "privateZoneName") for one in recording.of(":PrivateZone")] == zones
     for names in recording.of(":PrivateDnsZoneGroup"):
         (record_of,) = objects(names, "privateDnsZoneConfigs")
-        zone = "blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]
+        zone = "main-blob-zone-zone-id" if zones else DNS_ZONE["dnsZone"]
         assert text(record_of, "privateDnsZoneId") == zone, f"{names.name}: the record is in it"
     private = value(recording.one(":StorageAccount"), "publicNetworkAccess") == "Disabled"
     assert private is (own is not None)

@@ -5,13 +5,8 @@ from dataclasses import replace
 import pytest
 from pulumi import Output
 
-from pulumi_holdfast.gcp.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    CustomerKey,
-)
+from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from pulumi_holdfast.gcp.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value

@@ -44,6 +44,7 @@ from tests.support.fakes.gcp_project import (
     asked,
     project,
 )
+from tests.support.fakes.pulumi_engine import asking_component
 from tests.support.invalid_configs.mistakes import changed
 
 PLATFORM = "holdfast:platform"
@@ -276,7 +277,12 @@ def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
     found: list[Project] = []
-    asked(lambda: found.append(ProjectQueries(platform or gcp_platform(), "gcp-dev").project()), answer)
+    asked(
+        lambda: found.append(
+            ProjectQueries(platform or gcp_platform(), "gcp-dev", parent=asking_component()).project()
+        ),
+        answer,
+    )
     return found[0]
 
 

@@ -25,7 +25,7 @@ GOOGLES_OWN = (f"service-{NUMBER}@gs-project-accounts.", f"service-{NUMBER}@cont
 @every_stack
 def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
     recording = stack(name)
-    account = recording.one(":Account", "cluster-node-account")
+    account = recording.one(":Account", "main-cluster-node-account")
     email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
     nodes = [*recording.of(":Cluster"), *recording.of(":NodePool")]
     assert len(nodes) == len(PLATFORMS[name]().pools) + 2
@@ -37,15 +37,15 @@ def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
 def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> None:
     recording = stack("gcp-prod")
     address = text(
-        recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
+        recording.one(":ConfigMap", f"main-namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
     )
-    assert address == f"gs://checkpoints-bucket-0a1b2c3/{namespace}"
-    account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
-    assert text(account, "metadata", "name") == "trainer-gcp-prod"
-    grant = recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{namespace}-trainers")
-    assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod")
-    assert text(grant, "bucket") == "checkpoints-bucket-0a1b2c3"
-    assert text(grant, "managedFolder") == f"{namespace}/"
+    assert address == f"gs://main-checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
+    account = recording.one(":ServiceAccount", f"main-namespace-{namespace}-trainer")
+    assert text(account, "metadata", "name") == "trainer-gcp-prod", "the environment is in it"
+    grant = recording.one(":ManagedFolderIamMember", f"main-checkpoint-access-of-{namespace}-trainers")
+    assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), "the trainer only"
+    assert text(grant, "bucket") == "main-checkpoints-bucket-0a1b2c3", "the stack's own bucket"
+    assert text(grant, "managedFolder") == f"{namespace}/", "the very folder"
 
 
 def identities(recording: Recording) -> set[str]:
@@ -70,7 +70,7 @@ def test_two_stacks_in_a_project_share_no_identity_and_no_name() -> None:
 
 def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
     """The taints that a pool is made with, key → value."""
-    found = recording.one(":NodePool", f"pool-{pool}-node-pool")
+    found = recording.one(":NodePool", f"main-pool-{pool}-node-pool")
     return {text(taint, "key"): text(taint, "value") for taint in objects(found, "nodeConfig", "taints")}
 
 
@@ -80,20 +80,24 @@ def test_the_program_taints_spot_nodes_and_gke_taints_gpu_nodes() -> None:
         is_spot = pool.name.endswith("-spot")
         wanted = {"cloud.google.com/gke-spot": "true"} if is_spot else {}
         assert declared_taints(recording, pool.name) == wanted, f"{pool.name}: GKE taints GPU nodes"
-        node_pool = recording.one(":NodePool", f"pool-{pool.name}-node-pool")
-        assert value(node_pool, "nodeConfig", "spot") is is_spot
-        assert text(node_pool, "name") == pool.name
+        node_pool = recording.one(":NodePool", f"main-pool-{pool.name}-node-pool")
+        assert value(node_pool, "nodeConfig", "spot") is is_spot, "it is what it is called"
+        assert text(node_pool, "name") == pool.name, "under the user's own name"
 
 
 def test_a_compute_class_allows_only_its_pools() -> None:
     recording = stack("with-classes")
     for name, pool in zip(CLASSES, ("a100-spot", "a100"), strict=True):
-        found = recording.one(":ComputeClass", f"class-{name}-compute-class")
-        assert value(found, "spec", "priorities") == [{"nodepools": [pool]}]
-        assert value(found, "spec", "whenUnsatisfiable") == "DoNotScaleUp"
-        assert declared_taints(recording, pool).get("cloud.google.com/compute-class") == name
-        node_pool = recording.one(":NodePool", f"pool-{pool}-node-pool")
-        assert value(node_pool, "nodeConfig", "labels", "cloud.google.com/compute-class") == name
+        found = recording.one(":ComputeClass", f"main-class-{name}-compute-class")
+        assert value(found, "spec", "priorities") == [{"nodepools": [pool]}], "by the name of its node pool"
+        assert value(found, "spec", "whenUnsatisfiable") == "DoNotScaleUp", "no machine of GKE's choice"
+        assert declared_taints(recording, pool).get("cloud.google.com/compute-class") == name, (
+            "only pods that select the class tolerate its nodes"
+        )
+        node_pool = recording.one(":NodePool", f"main-pool-{pool}-node-pool")
+        assert value(node_pool, "nodeConfig", "labels", "cloud.google.com/compute-class") == name, (
+            "nodes without it are none of the class"
+        )
 
 
 def test_a_job_tolerates_each_class_of_its_ladder() -> None:
@@ -132,7 +136,7 @@ def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> 
 def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
     recording = stack("accepting")
     for home in HOMES:
-        name, issuer = f"issuer-of-{home['name']}", home["issuer"]
+        name, issuer = f"main-issuer-of-{home['name']}", home["issuer"]
         account = recording.one(":Account", f"{name}-account")
         email = f"{text(account, 'accountId')}@my-project.iam.gserviceaccount.com"
         pool = text(recording.one(":WorkloadIdentityPool", f"{name}-pool"), "workloadIdentityPoolId")
@@ -153,13 +157,19 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
         assert text(entry, "role").endswith(text(role, "roleId"))
         assert value(role, "permissions") == ["container.clusters.connect", "container.clusters.get"]
         for namespace in ("vision", "tabular"):
-            bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
+            bound = recording.one(":RoleBinding", f"main-namespace-{namespace}-fallback-copies")
             users = [each["name"] for each in objects(bound, "subjects")]
-            assert (email in users) is (namespace in cast("list[str]", home["namespaces"]))
-            assert (unique_id(email) in users) is (email in users)
-        policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
-        assert email in str(policy.inputs)
-    assert len({text(one, "workloadIdentityPoolId") for one in recording.of(":WorkloadIdentityPool")}) == 2
+            assert (email in users) is (namespace in cast("list[str]", home["namespaces"])), (
+                "where it is named"
+            )
+            assert (unique_id(email) in users) is (email in users), "also for a token without the email"
+        policy = recording.one(
+            ":ValidatingAdmissionPolicy", "main-fallback-controller-transfers-fallback-copies"
+        )
+        assert email in str(policy.inputs), "what it writes is judged"
+    assert len({text(one, "workloadIdentityPoolId") for one in recording.of(":WorkloadIdentityPool")}) == 2, (
+        "the token of one home is nothing to the other"
+    )
 
 
 def test_a_stack_exports_what_each_home_needs_and_nothing_secret() -> None:
@@ -167,7 +177,9 @@ def test_a_stack_exports_what_each_home_needs_and_nothing_secret() -> None:
     found = obj(recording.outputs["tokenExchanges"])
     assert found.keys() == {str(home["issuer"]) for home in HOMES}
     exchange = obj(found[str(HOMES[0]["issuer"])])
-    pool = text(recording.one(":WorkloadIdentityPool", "issuer-of-us-east-1-pool"), "workloadIdentityPoolId")
+    pool = text(
+        recording.one(":WorkloadIdentityPool", "main-issuer-of-us-east-1-pool"), "workloadIdentityPoolId"
+    )
     provider = (
         f"iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/{pool}/providers/home"
     )
@@ -183,17 +195,23 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other() -> None:
     )
     accepted: Document = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
     recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])), other=home)
-    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
-    assert text(address, "data", "CHECKPOINT_URI") == "gs://bucket-of-home/vision"
+    address = recording.one(":ConfigMap", "main-namespace-vision-checkpoints")
+    assert text(address, "data", "CHECKPOINT_URI") == "gs://bucket-of-home/vision", (
+        "the address that home has"
+    )
     grants = {
-        name: recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{name}-trainers")
+        name: recording.one(":ManagedFolderIamMember", f"main-checkpoint-access-of-{name}-trainers")
         for name in ("vision", "tabular")
     }
     assert [text(each, "bucket") for each in grants.values()] == [
         "bucket-of-home",
-        "checkpoints-bucket-0a1b2c3",
-    ]
-    assert text(grants["vision"], "managedFolder") == "vision/"
-    assert text(grants["vision"], "member").endswith("/subject/ns/vision/sa/trainer-gcp-test")
-    assert [one.name for one in recording.of(":ManagedFolder")] == ["checkpoint-access-of-tabular-folder"]
-    assert home.read == ["acme/holdfast/home"]
+        "main-checkpoints-bucket-0a1b2c3",
+    ], "the bucket in the address, for the named namespace alone"
+    assert text(grants["vision"], "managedFolder") == "vision/", "the folder that home's stack has made"
+    assert text(grants["vision"], "member").endswith("/subject/ns/vision/sa/trainer-gcp-test"), (
+        "the jobs of this cluster"
+    )
+    assert [one.name for one in recording.of(":ManagedFolder")] == [
+        "main-checkpoint-access-of-tabular-folder"
+    ], "another one of the same name would be refused, and its deletion would end home's grant"
+    assert home.read == ["acme/holdfast/home"], "it is read by its full name"

@@ -6,10 +6,10 @@ from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_s
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import value
 
-OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
-KARPENTER = frozenset({"karpenter-operator-controller", "karpenter-operator-crds"})
-AKS, GKE = "cluster-control-plane-aks", "cluster-control-plane-gke"
-GKE_SYSTEM, AKS_DEPLOYER = "cluster-system-nodes", "cluster-deployer-role-assignment"
+OPERATORS = frozenset({"main-operators-jobset-controller", "main-operators-kuberay-controller"})
+KARPENTER = frozenset({"main-karpenter-operator-controller", "main-karpenter-operator-crds"})
+AKS, GKE = "main-cluster-control-plane-aks", "main-cluster-control-plane-gke"
+GKE_SYSTEM, AKS_DEPLOYER = "main-cluster-system-nodes", "main-cluster-deployer-role-assignment"
 EKS_ACCESS = (":AccessPolicyAssociation", ":Addon", ":NodeGroup", ":SecurityGroupIngressRule", ":Cluster")
 
 MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks, "local": local_stacks}
@@ -30,10 +30,10 @@ CHECKPOINT_ACCESS = {
 }
 #: What drains the nodes of pools, or must exist before they join.
 DRAINING = {
-    "aws": KARPENTER | OPERATORS | {"device-plugins-nvidia", "node-access-entry"},
+    "aws": KARPENTER | OPERATORS | {"main-device-plugins-nvidia", "main-node-access-entry"},
     "azure": frozenset({AKS}),
     "gcp": frozenset({GKE_SYSTEM}),
-    "local": frozenset({"karpenter-operator-controller"}),
+    "local": frozenset({"main-karpenter-operator-controller"}),
 }
 NETWORK = {
     "aws": (":Vpc", ":Subnet", ":Route", ":NatGateway", ":VpcEndpoint", ":RouteTableAssociation", ":InternetGateway"),
@@ -61,16 +61,18 @@ def pools(recording: Recording) -> list[Recorded]:
 @every_stack
 def test_namespaces_are_deleted_before_what_their_finalizers_need(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
-    namespaces = [found for found in recording.of(":Namespace") if found.parent.startswith("namespace-")]
-    assert namespaces
+    namespaces = [found for found in recording.of(":Namespace") if found.parent.startswith("main-namespace-")]
+    assert namespaces, "teams train somewhere"
     for namespace in namespaces:
         earlier = recording.everything_before(namespace)
-        assert earlier >= OPERATORS
-        assert earlier >= names(recording, ":NodePool", ":AgentPool", ":ComputeClass")
-        assert "fallback-policy-crd" in earlier
-        assert "fallback-controller-deployment" in earlier
+        assert earlier >= OPERATORS, "a namespace with a RayJob is never deleted without KubeRay"
+        assert earlier >= names(recording, ":NodePool", ":AgentPool", ":ComputeClass"), (
+            "pods hold their nodes"
+        )
+        assert "main-fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert "main-fallback-controller-deployment" in earlier, "a job that is half way is not left there"
         assert earlier >= names(recording, "MutatingAdmissionPolicyBinding"), "pods would stay pending"
-        own = f"checkpoint-access-of-{namespace.parent.removeprefix('namespace-')}"
+        own = f"main-checkpoint-access-of-{namespace.parent.removeprefix('main-namespace-')}"
         access = {f"{own}-{part}" for part in CHECKPOINT_ACCESS[cloud]}
         assert earlier >= access
 
@@ -89,17 +91,21 @@ def test_pools_are_deleted_before_what_drains_their_nodes(cloud: str, name: str)
 @every_stack
 def test_the_fallback_controller_is_deleted_before_the_pools(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
-    earlier = recording.everything_before(recording.one(":Deployment", "fallback-controller-deployment"))
-    assert earlier >= {pool.name for pool in pools(recording)}
-    assert not earlier & names(recording, "TrainingNamespace")
+    earlier = recording.everything_before(recording.one(":Deployment", "main-fallback-controller-deployment"))
+    assert earlier >= {pool.name for pool in pools(recording)}, "removed nodes look like evictions"
+    assert not earlier & names(recording, "TrainingNamespace"), "and jobs go before it"
 
 
 def needs_of_objects(cloud: str, recording: Recording) -> set[str]:
     """What an object in the cluster needs to be created, deleted and reconciled."""
     if cloud != "aws":
         return {"azure": {AKS, AKS_DEPLOYER}, "gcp": {GKE, GKE_SYSTEM}}[cloud]
-    access = {found for found in names(recording, *EKS_ACCESS) if found.startswith("cluster-")}
-    assert access >= {"cluster-control-plane-eks", "cluster-system-nodes", "cluster-services-coredns"}
+    access = {found for found in names(recording, *EKS_ACCESS) if found.startswith("main-cluster-")}
+    assert access >= {
+        "main-cluster-control-plane-eks",
+        "main-cluster-system-nodes",
+        "main-cluster-services-coredns",
+    }, "all"
     return access
 
 
@@ -110,7 +116,7 @@ def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, 
     assert len(inside) > 15
     needed = needs_of_objects(cloud, recording)
     for resource in inside:
-        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert resource.provider == "main-cluster-kubernetes", f"{resource.name} would go to another cluster"
         assert recording.everything_before(resource) >= needed, f"{resource.name} could not be deleted"
 
 
@@ -118,8 +124,8 @@ def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, 
 def test_the_network_is_deleted_last(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     network = {each for each in names(recording, *NETWORK[cloud]) if cloud != "aws" or "network-" in each}
-    assert bool(network) == ("brought" not in name)
-    group = {"group-group"} if cloud == "azure" else set[str]()
+    assert bool(network) == ("brought" not in name), "an existing network stays as it is"
+    group = {"main-group-group"} if cloud == "azure" else set[str]()
     for kind in USERS_OF_NETWORK[cloud]:
         for resource in recording.of(kind):
             earlier = recording.everything_before(resource)
@@ -142,11 +148,11 @@ def test_spot_pools_and_identities_of_pods_depend_on_what_they_need_to_start(nam
     assert spot
     for pool in spot:
         earlier = recording.everything_before(pool)
-        assert "spot-role-role" in earlier
+        assert "main-spot-role" in earlier, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
     for association in recording.of(":PodIdentityAssociation"):
-        if association.name != "cluster-services-ebs-identity":
+        if association.name != "main-cluster-services-ebs-identity":
             earlier = recording.everything_before(association)
-            assert "cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
+            assert "main-cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +174,7 @@ def test_a_compute_class_depends_on_the_pools_that_it_names() -> None:
     assert classes.keys() == {*gcp_stacks.CLASSES}
     for name, pool in zip(gcp_stacks.CLASSES, ("a100-spot", "a100"), strict=True):
         earlier = recording.everything_before(classes[name])
-        assert f"pool-{pool}-node-pool" in earlier
+        assert f"main-pool-{pool}-node-pool" in earlier, "GKE shows a class without its pool as unhealthy"
 
 
 @every_gcp_stack

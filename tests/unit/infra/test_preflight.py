@@ -23,7 +23,7 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.fakes import aws_account, gcp_project
-from tests.support.fakes.pulumi_engine import asked_of
+from tests.support.fakes.pulumi_engine import asked_of, asking_component
 
 Answer = Callable[[str, Json], Json]
 
@@ -47,12 +47,16 @@ class Cloud(NamedTuple):
 
 def check_gcp(answer: Answer) -> None:
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
-    gcp_project.asked(lambda: check_project(platform, "gcp-dev"), answer)
+    gcp_project.asked(lambda: check_project(platform, "gcp-dev", parent=asking_component()), answer)
 
 
 def check_azure(answer: Answer) -> None:
     platform = read_azure(nap_document(), subscription=None)
-    asked_of(answer, lambda: check_subscription(platform, "azure-dev"), stack="azure-dev")
+    asked_of(
+        answer,
+        lambda: check_subscription(platform, "azure-dev", parent=asking_component()),
+        stack="azure-dev",
+    )
 
 
 def no_answers(_token: str, _arguments: Json) -> Json:
@@ -60,7 +64,7 @@ def no_answers(_token: str, _arguments: Json) -> Json:
 
 
 def check_aws(answer: Answer) -> None:
-    aws_account.asked(lambda: check_account(aws_platform(), "aws-dev"), answer)
+    aws_account.asked(lambda: check_account(aws_platform(), "aws-dev", parent=asking_component()), answer)
 
 
 AWS = (aws_account.IDENTITY, aws_account.ROLES)
@@ -156,7 +160,8 @@ def test_preflight_raises_all_problems_without_warnings(warnings: list[str]) -> 
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     with pytest.raises(ConfigError) as error:
         gcp_project.asked(
-            lambda: check_project(platform, "gcp-dev"), silent_about("gcp", gcp_project.ZONE_NAMES)
+            lambda: check_project(platform, "gcp-dev", parent=asking_component()),
+            silent_about("gcp", gcp_project.ZONE_NAMES),
         )
     assert [each.field for each in error.value.problems] == ["holdfast:platform.cluster.channel"]
     assert not warnings, "nothing else is said of a stack that cannot be"

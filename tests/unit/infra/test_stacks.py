@@ -115,7 +115,7 @@ def test_every_kubernetes_object_has_the_labels_and_the_provider_of_the_stack(cl
     for resource in stack(cloud, name):
         if not resource.type.startswith("kubernetes:"):
             continue
-        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert resource.provider == "main-cluster-kubernetes", f"{resource.name} would go to another cluster"
         if not resource.type.endswith(":Release"):
             found = mapping(resource, "metadata", "labels").items()
             assert found >= marks.items(), f"{resource.name} is found by its label"
@@ -206,26 +206,30 @@ def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -
 
 @every_stack
 def test_operators_run_with_two_replicas_in_the_cloud(cloud: str, name: str) -> None:
-    paths = {"operators-jobset-controller": ("controller",), "operators-kuberay-controller": ()}
+    paths = {"main-operators-jobset-controller": ("controller",), "main-operators-kuberay-controller": ()}
     if cloud == "aws":
-        paths["karpenter-operator-controller"] = ()
+        paths["main-karpenter-operator-controller"] = ()
     for release, path in paths.items():
         replicas = value(stack(cloud, name).one(":Release", release), "values", *path, "replicas")
         assert replicas == 2 or cloud == "local", f"{release} outlives a zone"
 
 
 CHECKPOINTS = {
-    "aws": {f"checkpoints-{part}" for part in ("bucket", "encryption", "key", "lifecycle", "policy", "private", "versions")},
-    "azure": {"checkpoints", *(f"checkpoints-{part}" for part in ("group", "lifecycle", "service", "tabular", "vision"))},
-    "gcp": {"checkpoints-bucket"},
+    "aws": {f"main-checkpoints-{part}" for part in ("bucket", "encryption", "key", "lifecycle", "policy", "private", "versions")},
+    "azure": {"maincheckpoints", *(f"main-checkpoints-{part}" for part in ("group", "lifecycle", "service", "tabular", "vision"))},
+    "gcp": {"main-checkpoints-bucket"},
 }  # fmt: skip
 CLUSTERS = {
-    "aws": {"cluster-control-plane-eks", "cluster-control-plane-secrets-key"},
-    "azure": {"cluster-control-plane-aks", "group-group"},
-    "gcp": {"cluster-control-plane-gke"},
+    "aws": {"main-cluster-control-plane-eks", "main-cluster-control-plane-secrets-key"},
+    "azure": {"main-cluster-control-plane-aks", "main-group-group"},
+    "gcp": {"main-cluster-control-plane-gke"},
 }
 #: They serve every cluster and every bucket of the account or project.
-SHARED = {"aws": {"spot-role-role"}, "azure": set[str](), "gcp": {"cluster-key-grant", "checkpoints-key-use"}}
+SHARED = {
+    "aws": {"main-spot-role"},
+    "azure": set[str](),
+    "gcp": {"main-cluster-key-grant", "main-checkpoints-key-use"},
+}
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -237,7 +241,7 @@ def test_production_protects_what_cannot_be_restored_and_development_nothing(clo
     assert kept == CHECKPOINTS[cloud] | SHARED[cloud]
     assert not [found.name for found in development if found.protect]
     stays = {found.name for found in development if found.retain_on_delete}
-    assert stays == ({"spot-role-role"} if cloud == "aws" else set())
+    assert stays == ({"main-spot-role"} if cloud == "aws" else set()), "except for what is the account's"
 
 
 KEYS = "projects/holdfast-prod/locations/us-central1/keyRings/holdfast/cryptoKeys"

@@ -135,7 +135,7 @@ def stuck(stack: str, operators: Sequence[Operator]) -> list[str]:
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
 def test_a_rolling_update_of_every_operator_fits(stack: str) -> None:
     operators = list(operators_of(stack))
-    assert {"jobset", "kuberay-operator", "fallback-controller-deployment"} <= {
+    assert {"jobset", "kuberay-operator", "main-fallback-controller-deployment"} <= {
         each.name for each in operators
     }
     assert stuck(stack, operators) == [], "an update would wait for a node until its timeout"

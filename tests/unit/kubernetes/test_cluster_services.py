@@ -24,12 +24,16 @@ def test_job_validation_follows_job_admission_and_precedes_namespaces(cloud: str
     job_admission = {each.name for each in bindings if "job-admission" in each.name}
     assert job_admission
     for name in VALIDATIONS:
-        earlier = stack.everything_before(stack.one(":ValidatingAdmissionPolicy", f"job-validation-{name}"))
-        assert earlier >= job_admission
-        assert "fallback-policy-crd" in earlier
+        earlier = stack.everything_before(
+            stack.one(":ValidatingAdmissionPolicy", f"main-job-validation-{name}")
+        )
+        assert earlier >= job_admission, "validation of unchanged jobs would reject all of them"
+        assert "main-fallback-policy-crd" in earlier, "jobs are validated by their ladders"
     for ladder in stack.of(":FallbackPolicy"):
         earlier = stack.everything_before(ladder)
-        assert earlier >= {f"job-validation-{name}-binding" for name in VALIDATIONS}
+        assert earlier >= {f"main-job-validation-{name}-binding" for name in VALIDATIONS}, (
+            "namespaces come after"
+        )
         for tier in objects(obj(ladder.inputs["spec"])["tiers"]):
             machines = objects(obj(tier["facts"])["machines"])
             assert machines, f"{tier['pool']}: a job could not be compared with its machines"
@@ -38,20 +42,20 @@ def test_job_validation_follows_job_admission_and_precedes_namespaces(cloud: str
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_every_stack_limits_what_its_controller_may_write(cloud: str) -> None:
     stack = CLOUDS[cloud]()
-    policy = stack.one(":ValidatingAdmissionPolicy", "fallback-controller-writes-policy")
-    earlier = stack.everything_before(stack.one(":Deployment", "fallback-controller-deployment"))
-    assert policy.name in earlier
+    policy = stack.one(":ValidatingAdmissionPolicy", "main-fallback-controller-writes-policy")
+    earlier = stack.everything_before(stack.one(":Deployment", "main-fallback-controller-deployment"))
+    assert policy.name in earlier, "the controller never runs without it"
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_job_validation_allows_jobs_without_a_ladder_and_the_stacks_volume_claims(cloud: str) -> None:
     stack = CLOUDS[cloud]()
     bindings = stack.of(":ValidatingAdmissionPolicyBinding")
-    for binding in (each for each in bindings if each.name.startswith("job-validation-")):
+    for binding in (each for each in bindings if each.name.startswith("main-job-validation-")):
         reference = obj(obj(binding.inputs["spec"])["paramRef"])
         allowed = {"name": "ladder", "parameterNotFoundAction": "Allow"}
-        assert reference == allowed
-    policy = stack.one(":ValidatingAdmissionPolicy", f"job-validation-{VALIDATIONS[0]}")
+        assert reference == allowed, "a job without a ladder is rejected by admission instead"
+    policy = stack.one(":ValidatingAdmissionPolicy", f"main-job-validation-{VALIDATIONS[0]}")
     variables = objects(obj(policy.inputs["spec"])["variables"])
     (claims,) = [each for each in variables if each["name"] == "claims"]
     listed = json.dumps(["", "checkpoints"] if cloud == "local" else [""])

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from pulumi_aws.ec2 import Subnet
 
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.kubernetes.karpenter_pool import (
     KWOK,
     TERMINATION_GRACE_PERIOD,

@@ -21,7 +21,7 @@ STACKS = {"aws-dev": "aws", "aws-prod": "aws", "gcp-dev": "gcp", "local": "local
         ("components/pulumi_holdfast/config/validation.py", sorted(STACKS)),
         ("components/pulumi_holdfast/aws/control_plane/component.py", AWS),
         ("components/pulumi_holdfast/gcp/control_plane/parts/nodes.py", ["gcp-dev"]),
-        ("components/pulumi_holdfast/aws/node_classes.py", AWS),
+        ("components/pulumi_holdfast/aws/pools.py", AWS),
         ("components/pulumi_holdfast/kubernetes/charts/karpenter-crds/Chart.yaml", AWS),
         (
             "components/pulumi_holdfast/kubernetes/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml",

@@ -18,7 +18,7 @@ from pulumi_holdfast.azure.control_plane.access import (
     api_server,
     kubeconfig,
 )
-from pulumi_holdfast.azure.identities import ACR_PULL
+from pulumi_holdfast.azure.role_assignments import ACR_PULL
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.aks_components import (
     ADMINS,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.azure.control_plane.access import PODS_CIDR, SERVICES_CIDR, dns_service_ip
+from pulumi_holdfast.azure.config.sections import PODS_CIDR, SERVICES_CIDR
+from pulumi_holdfast.azure.control_plane.access import dns_service_ip
 from pulumi_holdfast.azure.control_plane.control_plane import (
     Maintenance,
     NoUpgrades,

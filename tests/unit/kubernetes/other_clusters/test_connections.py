@@ -13,7 +13,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.clusters import config_map_d
 from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
 from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.other_stack import OtherStack
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import asking_component, record
 from tests.support.json_objects import obj, objects
 
 ISSUER: Final = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
@@ -30,7 +30,7 @@ def read(outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
     found: list[object] = []
 
     def build() -> None:
-        others = other_clusters([section], issuer=ISSUER)
+        others = other_clusters([section], issuer=ISSUER, parent=asking_component())
         pulumi.Output.all(
             config_map_data(others.connections)["there"], list(volumes(others.connections))
         ).apply(found.extend)

@@ -5,8 +5,8 @@ from typing import Final, cast
 import pulumi
 import pytest
 
-from pulumi_holdfast.aws.stores import require_account
-from pulumi_holdfast.azure.stores import account_at_home
+from pulumi_holdfast.aws.checkpoints import require_account
+from pulumi_holdfast.azure.checkpoints import account_at_home
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, address_at_home, bucket_in
 from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -105,6 +105,6 @@ def test_the_stores_of_two_stacks_have_endpoints_of_different_names() -> None:
         "acme-holdfast/home/home",
         f"acme/holdfast/{'a' * 90}",
     )
-    names = {naming.home_endpoint(stack) for stack in stacks}
+    names = {naming.home_endpoint("main", stack) for stack in stacks}
     assert len(names) == len(stacks), "Azure would replace the one with the other"
     assert all(len(name) <= 64 for name in names)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.azure.identities import READER, Assignment, AssignmentArgs, assignment_name
+from pulumi_holdfast.azure.role_assignments import READER, Assignment, AssignmentArgs, assignment_name
 from tests.support.fakes.pulumi_engine import Recorded, record
 from tests.support.inputs import text
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.aws.identities import (
+from pulumi_holdfast.aws.policy_documents import (
     Place,
     Statement,
     Workload,

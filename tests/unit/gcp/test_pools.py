@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pulumi_holdfast.gcp.node_pools import (
+from pulumi_holdfast.gcp.pools import (
     GkeComputeClass,
     GkeComputeClassArgs,
     GkeFlexStart,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.azure.names import LONGEST_NAME, agent_pool_name, zone_label
-from pulumi_holdfast.azure.node_pools import (
+from pulumi_holdfast.azure.pools import (
     CONFIGURATION_TAG,
     NO_CAP,
     AksNodeClassArgs,

@@ -5,13 +5,7 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.aws.node_classes import (
-    ClusterPlacement,
-    Ec2NodeClassArgs,
-    EfaFabric,
-    EfaFabricArgs,
-    ec2_node_class,
-)
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, EfaFabric, EfaFabricArgs, ec2_node_class
 from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
@@ -100,11 +94,6 @@ def test_members_may_exchange_all_traffic_with_each_other_only(direction: str) -
     ends = {text(rule, "securityGroupId"), text(rule, "referencedSecurityGroupId")}
     assert ends == {"fabric-members-id"}
     assert value(rule, "cidrIpv4") is None
-
-
-def test_a_placement_group_has_the_cluster_strategy() -> None:
-    group = record(lambda: ClusterPlacement("close")).one(":PlacementGroup")
-    assert text(group, "strategy") == "cluster"
 
 
 def test_a_reservation_is_selected_only_if_configured() -> None:
