@@ -13,7 +13,7 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.toolchain import GoRunner, find_go
+from pulumi_holdfast.rehearsal.tools.build import Go
 from tests.soak.filters.cases import FILTERS, Case, cases
 from tests.soak.filters.recorded import record
 from tests.soak.seeds import SEED_VARIABLE, seed_of
@@ -63,12 +63,10 @@ def built(workspace: Workspace) -> Path:
     content = source.read_bytes() + (module / "go.mod").read_bytes()
     made = workspace.tools_dir / "soak" / f"filters-{hashlib.sha256(content).hexdigest()[:12]}"
     if not made.is_file():
-        runner = GoRunner(find_go(["the scheduler's filters"]))
         made.parent.mkdir(parents=True, exist_ok=True)
         partial = made.with_suffix(".partial")
-        runner.run(
-            "the scheduler's filters", ("build", "-o", os.fspath(partial), os.fspath(source)), module, say
-        )
+        say("building the judge")
+        Go().run("the scheduler's filters", ("build", "-o", os.fspath(partial), os.fspath(source)), module)
         partial.replace(made)
     return made
 
