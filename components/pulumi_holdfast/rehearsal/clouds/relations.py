@@ -103,16 +103,17 @@ def once(message: str, *paths: str) -> Refuse:
     """Refuse an object if another one of its type has the same values at all paths, of which one is set."""
 
     def refuse(request: ResourceRequest) -> str | None:
-        asked = [texts(request.inputs, path) or request.inputs.get(path) for path in paths]
+        asked = _values(request.inputs, paths)
         for one in request.inventory.of_type(request.type) if any(asked) else ():
-            if (
-                one.id != request.id
-                and [texts(one.inputs, path) or one.inputs.get(path) for path in paths] == asked
-            ):
+            if one.id != request.id and _values(one.inputs, paths) == asked:
                 return said(message, request.id, request.name, request.inputs, user=one.id)
         return None
 
     return refuse
+
+
+def _values(inputs: Json, paths: Sequence[str]) -> list[object]:
+    return [[*map(_folded, texts(inputs, path))] or inputs.get(path) for path in paths]
 
 
 def kept_by(
