@@ -192,10 +192,3 @@ def test_a_run_that_failed_at_a_create_converges_with_the_next(stack: CloudProgr
     outcome = stack.up(network)
     assert (outcome.changes["create"], outcome.changes["same"]) == (1, 2), "only what had failed is made"
     assert stack.up(network).changed == 0, "the stack has not converged"
-
-
-def test_a_throttled_call_delays_a_run_and_does_not_fail_it(stack: CloudProgram) -> None:
-    faults = Faults()
-    faults.throttle(1, times=3)
-    assert stack.up(network, faults=faults).changes["create"] == 3, "a throttled call failed the run"
-    assert faults.retries == 3, "the call was not throttled"

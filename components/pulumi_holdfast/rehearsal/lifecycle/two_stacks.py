@@ -108,7 +108,7 @@ class TwoStackRun:
             say=lambda line: self.say(f"{stack.name}: {line}"),
             machines=provisioner_for(stack, client),
         )
-        return Site(name=stack.name, platform=platform, cloud=_cloud(stack))
+        return Site(name=stack.name, platform=platform)
 
     def _disconnect(self, home: LifecycleRun, settings: Json) -> None:
         home.configure(settings)

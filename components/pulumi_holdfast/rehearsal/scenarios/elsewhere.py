@@ -9,7 +9,6 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CHECKPOINT_URI, LADDER
-from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
@@ -37,11 +36,10 @@ _LOOK_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A stack that is up: its platform, with the training namespace of the scenario, and its simulated cloud."""
+    """A stack that is up: its platform, with the training namespace of the scenario."""
 
     name: str
     platform: Platform
-    cloud: CloudState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,6 +96,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="ResourceAlreadyExistsException: {type} {name} already exists",
         missing="ResourceNotFoundException: {type} {id} does not exist",
-        throttled="ThrottlingException: Rate exceeded",
     ),
 )

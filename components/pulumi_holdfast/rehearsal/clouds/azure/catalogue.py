@@ -66,6 +66,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="cannot create already existing resource '{name}' of {type}",
         missing="Code=ResourceNotFound: The Resource '{id}' of {type} was not found",
-        throttled="Code=TooManyRequests: The request was throttled",
     ),
 )

@@ -80,6 +80,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="googleapi: Error 409: The resource {type} '{name}' already exists, alreadyExists",
         missing="googleapi: Error 404: The resource {type} '{id}' was not found, notFound",
-        throttled="googleapi: Error 429: Quota exceeded, rateLimitExceeded",
     ),
 )
