@@ -7,7 +7,6 @@ from functools import cache
 from typing import Final, cast
 
 from faults import Asked
-
 from pack import RULES
 from pack import settings as settings_of
 from pulumi_holdfast.ladder.json import UNKNOWN
