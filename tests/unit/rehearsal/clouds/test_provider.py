@@ -238,12 +238,3 @@ def test_a_crash_after_a_create_leaves_the_object_and_no_answer(state_file: Path
             call.result(timeout=0.2)
     (orphan,) = CloudState(state_file).read().all()
     assert orphan.urn == engine.urn, "the next run cannot find what this one made"
-
-
-def test_a_throttled_call_is_served_after_retries(state_file: Path) -> None:
-    faults = Faults()
-    faults.throttle(1, times=3)
-    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
-        made, _ = Engine(provider=aws, type=_VPC).create({})
-    assert made.startswith("vpc-")
-    assert faults.retries == 3

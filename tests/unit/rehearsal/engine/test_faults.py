@@ -4,13 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pulumi_holdfast.rehearsal.engine.faults import (
-    MAX_RETRIES,
-    CreateRefusedError,
-    EngineCrashedError,
-    Faults,
-    ThrottledError,
-)
+from pulumi_holdfast.rehearsal.engine.faults import CreateRefusedError, EngineCrashedError, Faults
 
 _URN = "urn:pulumi:dev::holdfast::aws:s3/bucket:Bucket::checkpoints"
 
@@ -65,18 +59,3 @@ def test_a_crash_after_a_delete_is_counted_apart_from_creates() -> None:
 def test_a_crash_without_a_way_to_kill_the_engine_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="on_crash"):
         Faults().crash_after_create(1)
-
-
-def test_a_throttled_call_is_retried_a_limited_number_of_times() -> None:
-    faults = Faults()
-    faults.throttle(1, times=2)
-    faults.before_call("create aws:s3/bucket:Bucket")
-    assert (faults.calls, faults.retries) == (1, 2)
-    faults = Faults()
-    faults.throttle(1, times=MAX_RETRIES + 1)
-    with pytest.raises(
-        ThrottledError, match=f"read x: ThrottlingException; gave up after {MAX_RETRIES} retries"
-    ):
-        faults.before_call("read x", reason="ThrottlingException")
-    faults.before_call("read x")
-    assert faults.calls == 2

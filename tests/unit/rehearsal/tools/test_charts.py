@@ -13,7 +13,8 @@ import yaml
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
+from pulumi_holdfast.rehearsal.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files
+from pulumi_holdfast.rehearsal.tools.command import write_crd_charts
 from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.fakes.go_toolchain import PROJECT, checkout
 
