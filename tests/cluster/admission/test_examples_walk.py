@@ -51,11 +51,11 @@ def walk(request: pytest.FixtureRequest, clusters: Callable[[str], KubeClient]) 
 
 def test_every_example_follows_from_the_first_tier_of_its_ladder(walk: Walk) -> None:
     found = list(walk.jobs())
-    assert len(found) >= 3, "a JobSet on CPUs, one on GPUs, and a RayJob"
+    assert len(found) >= 3
     for namespace, job in found:
         first = walk.ladders[namespace][0]["pool"]
-        assert marked(job) == ["worker"], "nothing had to be added to it"
-        assert selectors_of(job)["worker"] == {POOL: first}, "and nothing is left of how it asked for spot"
+        assert marked(job) == ["worker"]
+        assert selectors_of(job)["worker"] == {POOL: first}
 
 
 def test_an_example_that_requests_too_much_would_be_rejected(walk: Walk) -> None:
@@ -66,9 +66,7 @@ def test_an_example_that_requests_too_much_would_be_rejected(walk: Walk) -> None
 def test_its_workers_fit_every_tier_down_to_on_demand(walk: Walk) -> None:
     for namespace, job in walk.jobs():
         tiers = walk.ladders[namespace]
-        assert obj(tiers[-1]["facts"])["capacity"] == "on-demand", (
-            "the ladder ends where nothing is taken back"
-        )
+        assert obj(tiers[-1]["facts"])["capacity"] == "on-demand"
         for tier in tiers:
             pod = walk.pod_of(templates_of(job)["worker"], namespace, str(tier["pool"]))
             assert not unmatched(pod, tier), f"{job['kind']}: {tier['pool']} has no such nodes"

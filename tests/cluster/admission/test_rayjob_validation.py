@@ -63,15 +63,13 @@ PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn"
 def test_workers_that_cannot_reach_the_end_of_their_ladder_are_rejected(
     judging: Judging, group: Json, why: str
 ) -> None:
-    assert why in judging.refusal(ray(group)), "its author reads which link is broken"
+    assert why in judging.refusal(ray(group))
 
 
 def test_workers_of_two_groups_must_fit_together(judging: Judging) -> None:
     other = {**workers(count=3), "groupName": "other"}
     found = judging.refusal(ray(workers(count=3), other))
-    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
-        "48 are too many"
-    )
+    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found
 
 
 def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
@@ -79,23 +77,19 @@ def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
     scaled = ray(group)
     cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
     found = {**scaled, "spec": {**obj(scaled["spec"]), "rayClusterSpec": cluster}}
-    assert not judging.problems(found), "more is a wish"
-    assert "4 of the 9 pods" in judging.refusal(scaled), "without Ray's scaling all nine are meant"
+    assert not judging.problems(found)
+    assert "4 of the 9 pods" in judging.refusal(scaled)
 
 
 @pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
 def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
     job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
-    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job), (
-        "KubeRay would fail it on the first move"
-    )
+    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job)
 
 
 def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: Judging) -> None:
     job = ray(workers(), namespace="evictions")
-    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
-        "one that has ended can never be resumed"
-    )
+    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +130,9 @@ def test_a_rayjob_on_spot_that_nothing_moves_is_warned_at_creation(
     judging: Judging, job: Json, words: str
 ) -> None:
     found = judging.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(job))
-    assert found.returncode == 0, found.stderr
+    assert found.returncode == 0
     assert words in found.stderr
-    assert ("Nothing moves it to on-demand" in found.stderr) is bool(words), found.stderr
+    assert ("Nothing moves it to on-demand" in found.stderr) is bool(words)
     admitted = admitted_job(judging.client, job)
     policy = judging.client.get(API_VERSION, KIND, LADDER, str(obj(job["metadata"])["namespace"]))
-    assert words in left_on_spot(admitted, read_tiers(policy or {})), "the controller says the same"
+    assert words in left_on_spot(admitted, read_tiers(policy or {}))

@@ -269,7 +269,7 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
 
     def read(server: ApiServer, cancellation: Cancellation) -> list[bytes]:
         found: list[bytes] = []
-        with pytest.raises(KubeCancelled):
+        with pytest.raises(KubeCancelled):  # noqa: PT012 - the cancellation comes from within
             for line in server.lines("/x", {"watch": "true"}, cancellation):
                 found.append(line)
                 if len(found) == 2:
@@ -285,7 +285,7 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
 
 
 def test_a_server_that_is_away_is_unreachable_and_a_bad_kubeconfig_names_its_field(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match="127.0.0.1:1 does not answer"):
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 does not answer"):
         KubeClient.from_kubeconfig(kubeconfig(tmp_path, "http://127.0.0.1:1")).server_version()
     with pytest.raises(ConfigError, match="server: got ftp://x"):
         KubeClient.from_kubeconfig(kubeconfig(tmp_path, "ftp://x"))

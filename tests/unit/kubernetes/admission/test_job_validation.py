@@ -63,7 +63,7 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
         wanted = {f"training-{each}-{what}" for each in KINDS for what in ("can-fall-back", "warnings")}
         assert names == wanted, f"one {kind} for each"
     for binding in found.of(BINDING):
-        assert binding.depends_on, "a policy without a binding has no effect"
+        assert binding.depends_on
     for each in job_validations(CAPACITY, ("checkpoints",)):
         assert found.one(POLICY, f"job-validation-{each.name}").inputs["spec"] == each.policy, each.name
         binding = found.one(BINDING, f"job-validation-{each.name}-binding")
@@ -76,27 +76,23 @@ def rejecting() -> list[Manifest]:
 
 
 def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
-    assert len(rejecting()) == len(KINDS), "the others warn"
+    assert len(rejecting()) == len(KINDS)
     for each in job_validations(CAPACITY):
         creates_only = "UPDATE" not in json.dumps(each.policy["matchConstraints"])
         assert (each.policy["failurePolicy"] == "Fail") == creates_only, (
             f"{each.name}: an error is a warning when a job is created, and never keeps one from being deleted"
         )
     for each in rejecting():
-        assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
-        assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
-            "a namespace's ladder may be deleted before its jobs"
-        )
+        assert each.policy["failurePolicy"] == "Ignore"
+        assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}
         (resources,) = objects(obj(each.policy["matchConstraints"])["resourceRules"])
-        assert resources["operations"] == ["CREATE", "UPDATE"], (
-            "an update could add what a creation may not have"
-        )
+        assert resources["operations"] == ["CREATE", "UPDATE"]
         conditions = {
             str(one["name"]): str(one["expression"]) for one in objects(each.policy["matchConditions"])
         }
         account = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
         assert account in conditions["not-by-the-ladder"], "its suspension would be interrupted"
-        assert "deletionTimestamp" in conditions["stays"], "nor is a deletion"
+        assert "deletionTimestamp" in conditions["stays"]
 
 
 def test_no_expression_is_long_because_type_checks_take_the_square_of_its_length() -> None:
@@ -146,8 +142,8 @@ def test_every_variable_is_defined_before_its_use() -> None:
 
 
 def test_a_template_becomes_an_expression_with_the_same_text() -> None:
-    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', "literals and values in their order"
-    assert fill_template("{a}", a="x") == "((x))", "nothing is added"
+    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")'
+    assert fill_template("{a}", a="x") == "((x))"
     assert (
         fill_sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
         == '("no " + (x) + ". Say " + (x) + ".")'

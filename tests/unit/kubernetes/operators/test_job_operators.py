@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders import aks_components, gke_components
@@ -37,14 +38,14 @@ def pod_settings(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
 def test_each_operator_has_its_own_namespace_and_releases_for_crds_and_controller(preview: bool) -> None:
     recording = recorded(preview=preview)
     releases = {text(release, "name") for release in recording.of(":Release")}
-    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, "users see these names"
+    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}
     namespaces = {text(namespace, "metadata", "name") for namespace in recording.of(":Namespace")}
-    assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are separate"
+    assert namespaces == {"jobset-system", "kuberay-system"}
 
 
 def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None:
     tags = [value(values, "image", "tag") for values in chart_values()]
-    assert tags == ["v0.12.0", "v1.6.2"], "the default of JobSet's chart is a mutable tag"
+    assert tags == [f"v0.12.0@{versions.JOBSET_IMAGE_DIGEST}", "v1.6.2"]
     images = [
         text(values, "image", "repository")
         for values in chart_values(replace(ARGS, images="registry.example.com/mirror"))
@@ -52,42 +53,34 @@ def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None
     assert images == [
         "registry.example.com/mirror/jobset/jobset",
         "registry.example.com/mirror/kuberay/operator",
-    ], "a cluster without internet access reaches no other registry"
+    ]
     recording = recorded(replace(ARGS, charts=None))
     jobset = recording.one(":Release", "operators-jobset-controller")
-    assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own registry"
+    assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset"
     kuberay = recording.one(":Release", "operators-kuberay-controller")
-    assert text(kuberay, "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm", (
-        "KubeRay's own"
-    )
+    assert text(kuberay, "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm"
 
 
 def test_replicas_prefer_different_zones() -> None:
     for settings in pod_settings(replace(ARGS, replicas=2)):
         kinds = mapping(settings, "affinity", "podAntiAffinity")
-        assert list(kinds) == ["preferredDuringSchedulingIgnoredDuringExecution"], (
-            "a requirement would leave no node for the third pod of a rolling update"
-        )
+        assert list(kinds) == ["preferredDuringSchedulingIgnoredDuringExecution"]
         (preferred,) = objects(kinds, "preferredDuringSchedulingIgnoredDuringExecution")
-        assert text(preferred, "podAffinityTerm", "topologyKey") == "topology.kubernetes.io/zone", (
-            "one zone may fail"
-        )
+        assert text(preferred, "podAffinityTerm", "topologyKey") == "topology.kubernetes.io/zone"
 
 
 @pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
 def test_several_replicas_elect_a_leader(replicas: int, elects: bool) -> None:
     jobset, kuberay = chart_values(replace(ARGS, replicas=replicas))
-    assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas, "as requested"
-    assert value(jobset, "controller", "leaderElection", "enable") is elects, "one replica needs no election"
-    assert kuberay["leaderElectionEnabled"] is elects, "one replica needs no election"
+    assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas
+    assert value(jobset, "controller", "leaderElection", "enable") is elects
+    assert kuberay["leaderElectionEnabled"] is elects
 
 
 def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
     for settings in pod_settings():
-        assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}, "they are never interrupted"
-        assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-            "system nodes of EKS and AKS carry this taint; on spot nodes an eviction would stop the operator"
-        )
+        assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}
+        assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
 def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
@@ -96,5 +89,5 @@ def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
     for settings in pod_settings():
         for labels in (mapping(aks, "nodeLabels"), mapping(gke, "labels")):
             assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise pods stay pending"
-    assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"], "AKS's services tolerate it"
+    assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"]
     assert not gke.get("taints"), "GKE's own services run there and would not tolerate it"
