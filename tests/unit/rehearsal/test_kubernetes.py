@@ -256,6 +256,7 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
     tmp_path: Path,
 ) -> None:
     paths: list[str] = []
+    over = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
         paths.append(request.path)
@@ -264,7 +265,7 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
         stream = web.StreamResponse()
         await stream.prepare(request)
         await stream.write(b"1\n2\n")
-        await asyncio.Event().wait()
+        await over.wait()
         return stream
 
     def read(server: ApiServer, cancellation: Cancellation) -> list[bytes]:
@@ -281,6 +282,7 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
         assert await asyncio.to_thread(read, ApiServer(path), Cancellation()) == [b"1", b"2"]
         client = KubeClient.from_kubeconfig(path)
         assert await asyncio.to_thread(client.get, "v1", "Pod", "x") == pod("x")
+        over.set()
     assert paths == ["/x", "/api/v1", "/api/v1/namespaces/default/pods/x"]
 
 
