@@ -8,6 +8,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
@@ -48,7 +49,7 @@ def _close(loop: asyncio.AbstractEventLoop, connection: Connection) -> None:
     closed = asyncio.run_coroutine_threadsafe(connection.close(), loop)
     # The process ends in its main thread; other threads that collect garbage may be the loop's own.
     if threading.current_thread() is threading.main_thread():
-        closed.result(_CLOSE_SECONDS)
+        wait([closed], _CLOSE_SECONDS)
 
 
 class ApiServer:
