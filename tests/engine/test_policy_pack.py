@@ -21,7 +21,6 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pack import RULES
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
-from remediation import remediations
 from rule import Level
 from tests.soak.bench.policy_preview import EchoProviders
 from tests.support.builders.policy_programs import violations
@@ -184,32 +183,12 @@ def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoProvider
     settings = {
         "all": "disabled",
         "training-reaches-on-demand": "advisory",
-        "spot-pools-diversified": {"enforcementLevel": "advisory", "markets": 100},
+        "training-verdicts": {"enforcementLevel": "advisory", "madeElsewhere": ["pools"]},
     }
     outcome = run(place, providers, example, settings=cast("Json", settings))
     assert outcome.packs == {"holdfast": "0.1.0"}, "the pack judged the run"
     levels = {verdict.policy: verdict.level for verdict in outcome.verdicts}
-    assert levels == {"training-reaches-on-demand": "advisory", "spot-pools-diversified": "advisory"}, (
-        "what is turned off says nothing, what is advice stops nothing, and a threshold is a setting"
-    )
-
-
-def test_remediations_are_applied_where_a_team_enables_them(
-    place: Path, providers: EchoProviders, tmp_path: Path
-) -> None:
-    def program() -> None:
-        node_pool("cpu-spot", "spot", labels={})
-
-    wanted = {"all": "disabled", "add-missing-spot-taint": "remediate", "add-missing-pool-label": "remediate"}
-    run(tmp_path, providers, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
-    (pool,) = (props for urn, props in providers.created.items() if "NodePool" in urn)
-    template = cast("Json", cast("Json", pool["spec"])["template"])
-    assert cast("Json", template["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
-        "jobs can select it"
-    )
-    assert cast("Json", template["spec"])["taints"] == [
-        {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
-    ], "who does not ask for spot stays away"
+    assert levels == {"training-reaches-on-demand": "advisory", "training-verdicts": "advisory"}
 
 
 PACK_FOLDER = str(Path(__file__).parents[2] / "policies")
@@ -251,8 +230,7 @@ def test_the_pack_lists_its_policies(command: list[str], tmp_path: Path) -> None
     assert info.name == "holdfast", "the pack's name stands before every verdict"
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
     rules = {rule.name: getattr(analyzer_pb2, rule.level.name) for rule in RULES}
-    fixes = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
-    assert levels == {**rules, **fixes}, "every rule has its own level, and what fixes is off"
+    assert levels == rules
 
 
 def test_the_launcher_serves_the_engine(tmp_path: Path) -> None:
