@@ -41,7 +41,7 @@ from rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
 from rules import accelerators, aks_scaling, quotas
 from rules.ladder_end import KNOWN_LATER, fault_at_end, tier_title, waits_indefinitely, without_label
 from rules.program_jobs import JobVerdict, job_verdicts
-from rules.reachability import kind_and_name, refused_objects, walks
+from rules.reachability import walks
 
 
 class Word(StrEnum):
@@ -88,7 +88,7 @@ class NamespaceVerdict:
 #: What no verdict checks, because only a running cluster and the account decide it.
 _GRANTED: Final = (
     "taken for granted: the account's quotas and capacity of the on-demand market; that machines join the cluster (roles, routes, "
-    "firewalls, addresses); that the API server admits the pods (Pod Security, webhooks, service accounts, classes, volumes); and that "
+    "firewalls, addresses); that the API server accepts the objects and admits the pods (Pod Security, quotas of other resources, LimitRanges, webhooks, service accounts, classes, volumes); and that "
     "{operators}JobSet, KubeRay, Holdfast's admission and the fallback controller run."
 )
 
@@ -132,7 +132,7 @@ def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[Na
                 reason=problem.message.rstrip("."),
             ),
         )
-        for problem in quotas.limit_problems(resources)
+        for problem in quotas.quota_problems(resources)
         if problem.strands is not False
     ]
     return tuple(
@@ -168,8 +168,6 @@ def _parts(
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
         yield from _of_ladder(ladder, pools)
-        for refused, reason in refused_objects(namespace, ladder, pools):
-            yield Verdict(about=kind_and_name(refused), word=Word.BROKEN, reason=reason)
         for job in job_verdicts(ladder, pools, resources):
             yield _of_job(job, ladder, pools)
             if job.elsewhere:

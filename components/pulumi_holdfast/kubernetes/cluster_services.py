@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.kubernetes.admission.job_admission import (
-    JobAdmission,
-    JobAdmissionArgs,
-    capacity_selections,
-)
-from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation, JobValidationArgs
-from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
+from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
+from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
 from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
+from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
 from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
@@ -149,19 +145,16 @@ class ClusterServices:
         """
         pods = TrainingAdmission(
             "admission",
-            TrainingAdmissionArgs(
-                kubernetes_version=plan.kubernetes_version, rules=(*plan.pod_rules, *plan.other_rules)
-            ),
             opts=self.after(),
+            kubernetes_version=plan.kubernetes_version,
+            rules=(*plan.pod_rules, *plan.other_rules),
         )
-        definition = FallbackPolicyDefinition("fallback-policy", opts=self.after())
+        definition = fallback_policy_definition("fallback-policy", self.after())
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
-        jobs = JobAdmission("job-admission", JobAdmissionArgs(capacity=capacity), opts=self.after(definition))
+        jobs = JobAdmission("job-admission", opts=self.after(definition), capacity=capacity)
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
         validation = JobValidation(
-            "job-validation",
-            JobValidationArgs(capacity=capacity, claims=tuple(plan.claims)),
-            opts=self.after(definition, jobs),
+            "job-validation", self.after(definition, jobs), capacity=capacity, claims=plan.claims
         )
         images = controller_images(
             versions.PYTHON_IMAGE,

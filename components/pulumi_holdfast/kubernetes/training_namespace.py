@@ -89,7 +89,7 @@ class TrainingNamespace(ComponentResource):
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
     ResourceQuota `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
     clusters write the copies of theirs. Depend on
-    the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and
+    the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
     """
 

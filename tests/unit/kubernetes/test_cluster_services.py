@@ -26,7 +26,7 @@ def test_job_validation_follows_job_admission_and_precedes_namespaces(cloud: str
     for name in VALIDATIONS:
         earlier = stack.everything_before(stack.one(":ValidatingAdmissionPolicy", f"job-validation-{name}"))
         assert earlier >= job_admission, "validation of unchanged jobs would reject all of them"
-        assert "fallback-policy-crd" in earlier, "jobs are validated by their ladders"
+        assert "fallback-policy" in earlier, "jobs are validated by their ladders"
     for ladder in stack.of(":FallbackPolicy"):
         earlier = stack.everything_before(ladder)
         assert earlier >= {f"job-validation-{name}-binding" for name in VALIDATIONS}, "namespaces come after"

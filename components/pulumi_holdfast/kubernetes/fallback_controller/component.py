@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess, ControllerAccessArgs
+from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import (
     CONFIG_MAP,
     OtherCluster,
@@ -21,11 +21,8 @@ from pulumi_holdfast.kubernetes.fallback_controller.program import (
     program_of_container,
     volumes_of_pod,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import TransferPolicy, TransferPolicyArgs
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
-    ControllerWritePolicy,
-    ControllerWritePolicyArgs,
-)
+from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import TransferPolicy
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ControllerWritePolicy
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
@@ -204,7 +201,7 @@ class FallbackController(ComponentResource):
     Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
     for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
     its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). With other clusters it creates
-    their ConfigMap, and a TransferPolicy. Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
+    their ConfigMap, and a TransferPolicy. Depend on the definition of FallbackPolicy. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
 
@@ -236,21 +233,21 @@ class FallbackController(ComponentResource):
         leaves = bool(args.clusters)
         access = ControllerAccess(
             f"{name}-access",
-            ControllerAccessArgs(leaves=leaves, accepts=bool(args.accepted)),
             opts=ResourceOptions(parent=self, depends_on=namespaces),
+            leaves=leaves,
+            accepts=bool(args.accepted),
         )
         writes = ControllerWritePolicy(
             f"{name}-writes",
-            ControllerWritePolicyArgs(placeholder_image=args.images.placeholder, transfers=leaves),
             opts=ResourceOptions(parent=self),
+            placeholder_image=args.images.placeholder,
+            transfers=leaves,
         )
         others: list[Resource] = []
         if leaves or args.accepted:
             others.append(
                 TransferPolicy(
-                    f"{name}-transfers",
-                    TransferPolicyArgs(leaves=leaves, accounts=args.accepted),
-                    opts=ResourceOptions(parent=self),
+                    f"{name}-transfers", ResourceOptions(parent=self), leaves=leaves, accounts=args.accepted
                 )
             )
         if leaves:

@@ -6,14 +6,13 @@ do here. Both compare objects as `pulumi_holdfast.controller.other_clusters.prot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 
 if TYPE_CHECKING:
@@ -180,43 +179,23 @@ def _copies_policy(accounts: Users) -> Output[Json]:
     return Output.all(*accounts).apply(lambda known: copies_policy_spec(cast("list[str]", known)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferPolicyArgs:
-    """`leaves`: jobs of this cluster may move to others.
-
-    `accounts`: the user names with which the controllers of other clusters write here; empty for none.
-    """
-
-    leaves: bool = False
-    accounts: Users = ()
-
-
 class TransferPolicy(ComponentResource):
     """Keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
 
-    Creates a ValidatingAdmissionPolicy with its binding for jobs that may move to other clusters, and one for copies of jobs of other
-    clusters.
+    Creates a ValidatingAdmissionPolicy with its binding if jobs of this cluster may move to others (`leaves`), and one for copies of
+    jobs of other clusters, whose controllers write here with the user names `accounts`, if there are any.
     """
 
-    def __init__(self, name: str, args: TransferPolicyArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, opts: ResourceOptions | None = None, *, leaves: bool = False, accounts: Users = ()
+    ) -> None:
         super().__init__("holdfast:index:TransferPolicy", name, None, opts)
         specs: dict[str, Input[Json]] = {
-            **({HOME_POLICY: home_policy_spec()} if args.leaves else {}),
-            **({COPIES_POLICY: _copies_policy(args.accounts)} if args.accounts else {}),
+            **({HOME_POLICY: home_policy_spec()} if leaves else {}),
+            **({COPIES_POLICY: _copies_policy(accounts)} if accounts else {}),
         }
-        for policy_name, spec in specs.items():
-            policy = KubernetesObject(
-                f"{name}-{policy_name}",
-                ADMISSION,
-                "ValidatingAdmissionPolicy",
-                {"metadata": {"name": policy_name}, "spec": spec},
-                opts=ResourceOptions(parent=self),
-            )
-            KubernetesObject(
-                f"{name}-{policy_name}-binding",
-                ADMISSION,
-                "ValidatingAdmissionPolicyBinding",
-                {"metadata": {"name": policy_name}, "spec": binding_spec(policy_name)},
-                opts=ResourceOptions(parent=self, depends_on=[policy]),
+        for each, spec in specs.items():
+            admission_policy(
+                f"{name}-{each}", "ValidatingAdmissionPolicy", {"name": each}, spec, binding_spec(each), self
             )
         self.register_outputs({})

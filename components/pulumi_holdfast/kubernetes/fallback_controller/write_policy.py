@@ -7,13 +7,12 @@ a label of a node or job, a pod that is no placeholder. A stolen token can there
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
@@ -347,39 +346,24 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControllerWritePolicyArgs:
-    """`placeholder_image` is the only image that placeholders run. `transfers`: jobs may move to other clusters."""
-
-    placeholder_image: str
-    transfers: bool = False
-
-
 class ControllerWritePolicy(ComponentResource):
     """Limits what the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
 
-    Creates a ValidatingAdmissionPolicy and its binding.
+    Creates a ValidatingAdmissionPolicy and its binding. `placeholder_image` is the only image that placeholders run.
+    `transfers`: jobs may move to other clusters.
     """
 
     def __init__(
-        self, name: str, args: ControllerWritePolicyArgs, opts: ResourceOptions | None = None
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        placeholder_image: str,
+        transfers: bool = False,
     ) -> None:
         super().__init__("holdfast:index:ControllerWritePolicy", name, None, opts)
-        policy = KubernetesObject(
-            f"{name}-policy",
-            ADMISSION,
-            "ValidatingAdmissionPolicy",
-            {
-                "metadata": {"name": NAME},
-                "spec": policy_spec(args.placeholder_image, transfers=args.transfers),
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        KubernetesObject(
-            f"{name}-binding",
-            ADMISSION,
-            "ValidatingAdmissionPolicyBinding",
-            {"metadata": {"name": NAME}, "spec": binding_spec()},
-            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        spec = policy_spec(placeholder_image, transfers=transfers)
+        admission_policy(
+            f"{name}-policy", "ValidatingAdmissionPolicy", {"name": NAME}, spec, binding_spec(), self
         )
         self.register_outputs({})

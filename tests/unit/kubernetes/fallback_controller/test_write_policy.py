@@ -12,7 +12,6 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
     LONGEST_SUCCESSOR_STEM,
     NAME,
     ControllerWritePolicy,
-    ControllerWritePolicyArgs,
     policy_spec,
 )
 from tests.support.fakes.pulumi_engine import record
@@ -43,9 +42,7 @@ def test_every_write_of_the_permissions_is_matched() -> None:
 
 def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
     recorded = record(
-        lambda: ControllerWritePolicy(
-            "writes", ControllerWritePolicyArgs(placeholder_image="registry.example.com/pause:1")
-        )
+        lambda: ControllerWritePolicy("writes", placeholder_image="registry.example.com/pause:1")
     )
     policy, binding = (
         recorded.one(":ValidatingAdmissionPolicy"),

@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
+from pulumi_holdfast.kubernetes.fallback_policy.definition import definition_spec, fallback_policy_definition
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
     facts_object,
     ladder_spec,
@@ -48,7 +48,9 @@ def schemas(value: JsonValue) -> Iterator[Json]:
 
 
 def test_the_definition_is_registered_as_rendered() -> None:
-    definition = record(lambda: FallbackPolicyDefinition("fallback-policy")).one(":CustomResourceDefinition")
+    definition = record(lambda: fallback_policy_definition("fallback-policy")).one(
+        ":CustomResourceDefinition"
+    )
     assert definition.inputs["metadata"] == {"name": "fallbackpolicies.holdfast.dev"}, "plural and group"
     assert definition.inputs["spec"] == definition_spec(), "the SDK must keep the API's field names"
 
