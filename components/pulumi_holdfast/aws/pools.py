@@ -133,7 +133,7 @@ def adapter_warnings(config: AwsPool, machines: Sequence[Machine]) -> Iterator[s
 
 
 def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
-    placement = ClusterPlacement(naming.placement(config.name)) if config.placement_group else None
+    placement = ClusterPlacement(naming.placement(config.name)) if config.compact_placement else None
     groups: list[Input[str]] = [dependencies.security_group_id]
     if config.efa and fabric is not None:
         groups.append(fabric)
@@ -145,7 +145,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             subnet_ids=dependencies.network.private_subnet_ids,
             security_group_ids=groups,
             ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
-            volume_gib=config.volume_gib,
+            volume_gib=config.disk_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
             tags={**dependencies.tags, _VOLUMES: dependencies.cluster_name},
         )

@@ -16,7 +16,7 @@ from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.network import ISOLATED_SERVICES
 from pulumi_holdfast.aws.preflight.checks import quota_demands
 from pulumi_holdfast.azure import identities as azure
-from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPlatform, Login, NapPlatform, Scaling
+from pulumi_holdfast.azure.config.sections import AzurePlatform, Login, Scaling
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
 from pulumi_holdfast.azure.control_plane.control_plane import SYSTEM_TAINT
 from pulumi_holdfast.config import versions
@@ -92,7 +92,7 @@ def aws_platform(stack: str) -> AwsPlatform:
 
 def azure_platform(stack: str) -> AzurePlatform:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
-    assert isinstance(platform, NapPlatform | FixedPlatform), "it is a stack on Azure"
+    assert isinstance(platform, AzurePlatform), "it is a stack on Azure"
     return platform
 
 
@@ -117,14 +117,8 @@ def test_quotas_on_aws_cover_full_pools(stack: str) -> None:
 
 def azure_pools(platform: AzurePlatform) -> Iterator[tuple[Pool, tuple[Machine, ...]]]:
     """Each pool, with the machines that it may have."""
-    if isinstance(platform, NapPlatform):
-        for nap in platform.pools:
-            yield nap.as_pool(platform.location), nap.machines(platform.location)
-        return
-    for fixed in platform.pools:
-        machine = fixed.machine()
-        assert machine is not None, "the parser knows its machine"
-        yield fixed.as_pool(), (machine,)
+    for pool in platform.pools:
+        yield pool.as_pool(platform.location), pool.machines(platform.location)
 
 
 def azure_needs(platform: AzurePlatform) -> Needs:
@@ -231,7 +225,7 @@ def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
     assert command in PAGES["azure"].text, "no command creates another one"
     assert f"--location {platform.location}" in PAGES["azure"].text, "it is where the stack is"
     for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
-        for key in filter(None, (new_cluster(stack.cluster).database_key, stack.checkpoints.kms_key)):
+        for key in filter(None, (new_cluster(stack.cluster).secrets_key, stack.checkpoints.kms_key)):
             _, project, _, location, _, ring, _, name = key.split("/")
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
             assert command in PAGES["gcp"].text, "no command creates the key in the stack file"

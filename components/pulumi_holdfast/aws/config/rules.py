@@ -318,7 +318,7 @@ def _zones(pool: AwsPool, platform: AwsPlatform, at: str) -> Iterator[Problem]:
             allowed = f"the zones of the network: {', '.join(network_zones)}"
             advice = "Write one of them, or add it to network.zones."
             yield Problem(f"{at}.zones[{index}]", format_value(zone), allowed, advice)
-    if pool.placement_group:
+    if pool.compact_placement:
         example = next(iter([*zones, *network_zones]), f"{platform.region}a")
         fix = f"Add `zones: [{example}]`, or leave it out."
         yield from rules.one_zone_problems(zones, f"{at}.compactPlacement", "placement is within a zone", fix)
@@ -339,6 +339,6 @@ def _reservation(pool: AwsPool, at: str) -> Iterator[Problem]:
         yield Problem(f"{at}.instanceTypes", got, allowed, advice)
     fix = "Write zones with the zone of the reservation."
     yield from rules.one_zone_problems(pool.zones or (), f"{at}.zones", "a reservation is in one", fix)
-    if pool.placement_group:
+    if pool.compact_placement:
         allowed = "nothing: a reservation has the placement it was made with, and EC2 launches into no other group from it"
         yield Problem(f"{at}.compactPlacement", "true on a reserved pool", allowed, "Leave it out.")

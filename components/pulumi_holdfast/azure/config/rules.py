@@ -22,11 +22,8 @@ from pulumi_holdfast.azure.config.sections import (
     AzureMaintenanceExclusion,
     AzureNewNetwork,
     AzurePlatform,
+    AzurePool,
     AzureSystemNodes,
-    FixedPlatform,
-    FixedPool,
-    NapPlatform,
-    NapPool,
     Scaling,
     zones_here,
 )
@@ -56,21 +53,8 @@ def read_azure_platform(
     has none, with every problem of the rules.
     """
     settings = {LOCATION: location, SUBSCRIPTION: subscription_id, TENANT: tenant_id}
-    platform = parse(FixedPlatform if _is_fixed(document) else NapPlatform, document, settings)
+    platform = parse(AzurePlatform, document, settings)
     return checked(platform, azure_problems(platform))
-
-
-def _is_fixed(document: Json) -> bool:
-    """Whether the pools of a document are scale sets, not pools of node auto-provisioning: the choice of the model."""
-    cluster, pools = document.get("cluster"), document.get("pools")
-    scaling = cluster.get("scaling", Scaling.NAP.value) if isinstance(cluster, Mapping) else None
-    if scaling in list(Scaling):
-        return scaling == Scaling.FIXED.value
-    # A typo in this field, or above it, must not cause a problem in every pool.
-    written = pools if isinstance(pools, list | tuple) else ()
-    return any(
-        isinstance(pool, Mapping) and ("spotMaxPrice" in pool or "reservation" in pool) for pool in written
-    )
 
 
 def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
@@ -91,23 +75,16 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
             most_nodes = sum(pool.max_nodes for pool in platform.pools) + cluster.system_nodes.count + 1
             yield from _network(network, cluster.access, most_nodes)
     yield from _checkpoints(platform.checkpoints, platform.location)
-    if isinstance(platform, FixedPlatform):
+    if platform.has_scale_sets:
         yield from _scale_set_names([pool.name for pool in platform.pools])
-        yield from rules.pool_and_ladder_problems(
-            platform,
-            platform.pools,
-            problems_of=lambda pool, at: _fixed_pool(pool, market, at),
-            as_pool=FixedPool.as_pool,
-            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
-        )
-    else:
-        yield from rules.pool_and_ladder_problems(
-            platform,
-            platform.pools,
-            problems_of=lambda pool, at: _nap_pool(pool, market, at),
-            as_pool=lambda pool: pool.as_pool(market.region),
-            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
-        )
+    of_pool = _fixed_pool if platform.has_scale_sets else _nap_pool
+    yield from rules.pool_and_ladder_problems(
+        platform,
+        platform.pools,
+        problems_of=lambda pool, at: of_pool(pool, market, at),
+        as_pool=lambda pool: pool.as_pool(market.region),
+        a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
+    )
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from _container_names(platform.namespaces)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
@@ -267,10 +244,18 @@ def _container_names(namespaces: Sequence[NamespaceSection]) -> Iterator[Problem
             yield Problem(f"{rules.NAMESPACES}[{index}].name", format_value(name), allowed, fix)
 
 
-def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
-    if pool.capacity is CapacityType.RESERVED:
+def _nap_pool(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    if pool.capacity is CapacityType.RESERVED or pool.reservation is not None:
+        field = "capacity" if pool.reservation is None else "reservation"
         allowed = "spot or on-demand: Karpenter's provider for Azure does not know capacity reservations"
-        yield Problem(f"{at}.capacity", "reserved with `scaling: nap`", allowed, RESERVED_NEEDS_FIXED)
+        yield Problem(f"{at}.{field}", "reserved with `scaling: nap`", allowed, RESERVED_NEEDS_FIXED)
+    if pool.spot_max_price is not None:
+        allowed = "nothing: AKS's node auto-provisioning requests every spot machine with −1, up to the on-demand price"
+        fix = (
+            "Leave it out: a tier's procurementTimeout moves jobs if spot has no capacity. For a cap, write `scaling: fixed` under "
+            "cluster, where spot pools have spotMaxPrice."
+        )
+        yield Problem(f"{at}.spotMaxPrice", f"{pool.spot_max_price:g} with `scaling: nap`", allowed, fix)
     wrong = list(_nap_machines(pool, market, at))
     yield from wrong
     if not wrong:
@@ -278,17 +263,30 @@ def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[P
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
-def _fixed_pool(pool: FixedPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
-    if len(pool.vm_sizes) > 1:
-        got = f"{len(pool.vm_sizes)} VM sizes with `scaling: fixed`"
-        fix = "Write one of them. If it is often out of capacity, add a pool for each size and a tier for each pool; or write `scaling: nap` under cluster, where a pool can have several sizes."
-        yield Problem(f"{at}.vmSizes", got, "one, because a scale set has one VM size", fix)
-    yield from _named_machine(pool.vm_size, market, f"{at}.vmSizes[0]")
-    yield from _price_cap(pool, f"{at}.spotMaxPrice")
-    example = "reservation: {group: ID}"
-    yield from rules.reservation_problems(
-        pool.capacity, {"reservation": pool.reservation}, at, example=example
+def _fixed_pool(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    sizes, one_size = pool.vm_sizes or (), "one, because a scale set has one VM size"
+    chosen = next(
+        (name for name, value in (("families", pool.families), ("vcpus", pool.vcpus)) if value), None
     )
+    if chosen is not None:
+        fix = "Write vmSizes, with one size for each pool. With `scaling: nap` under cluster, a pool can have several."
+        yield Problem(f"{at}.{chosen}", f"{chosen} with `scaling: fixed`", f"vmSizes with {one_size}", fix)
+    elif not sizes:
+        yield Problem(f"{at}.vmSizes", "nothing", one_size, "Add `vmSizes: [Standard_D4ds_v5]`.")
+    elif len(sizes) > 1:
+        fix = (
+            "Write one of them. If it is often out of capacity, add a pool for each size and a tier for each pool; or write "
+            "`scaling: nap` under cluster, where a pool can have several sizes."
+        )
+        yield Problem(f"{at}.vmSizes", f"{len(sizes)} VM sizes with `scaling: fixed`", one_size, fix)
+    if sizes:
+        yield from _named_machine(sizes[0], market, f"{at}.vmSizes[0]")
+    if pool.roll_out:
+        allowed = "nothing: AKS upgrades the nodes of a scale set, in the maintenance window"
+        yield Problem(f"{at}.rollOut", "true with `scaling: fixed`", allowed, "Leave it out.")
+    yield from _price_cap(pool, f"{at}.spotMaxPrice")
+    sources, example = {"reservation": pool.reservation}, "reservation: {group: ID}"
+    yield from rules.reservation_problems(pool.capacity, sources, at, example=example)
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
@@ -319,7 +317,7 @@ def _scale_set_names(names: Sequence[str]) -> Iterator[Problem]:
 _DECIMALS: Final = 5
 
 
-def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
+def _price_cap(pool: AzurePool, field: str) -> Iterator[Problem]:
     cap = pool.spot_max_price
     if cap is None:
         return
@@ -338,7 +336,7 @@ def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
         yield Problem(field, f"{cap:g}", allowed, fix)
 
 
-def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+def _nap_machines(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     """The problems of a pool's selection of VM sizes with node auto-provisioning."""
     wrong = list(
         rules.machine_selection_problems(
@@ -355,7 +353,7 @@ def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterat
         yield from _families_and_vcpus(pool, market.region, at)
 
 
-def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Problem]:
+def _families_and_vcpus(pool: AzurePool, location: str, at: str) -> Iterator[Problem]:
     families, numbers = pool.families or (), pool.vcpus or ()
     there = _numbers_by_family(location)
     how = " on spot" if pool.capacity is CapacityType.SPOT else ""

@@ -127,7 +127,7 @@ def _cluster(cluster: GcpCluster, region: str) -> Iterator[Problem]:
         allowed = f"zones with {location} among them, where the control plane is"
         fix = "Add it, or leave out zones for this one alone."
         yield Problem(f"{rules.CLUSTER}.zones", ", ".join(zones), allowed, fix)
-    yield from _key(cluster.database_key, region, f"{rules.CLUSTER}.secretsKey")
+    yield from _key(cluster.secrets_key, region, f"{rules.CLUSTER}.secretsKey")
     field = f"{rules.CLUSTER}.systemNodes.machineType"
     yield from _named_machine(cluster.system_nodes.machine_type, field)
     machine = machine_catalogue("gcp").get(cluster.system_nodes.machine_type)
@@ -173,7 +173,7 @@ _WEEKS: Final = 4
 
 def _maintenance(maintenance: GcpMaintenance) -> Iterator[Problem]:
     """Windows that are too short for GKE, and exclusions that end before they start."""
-    at, window, exclusion = f"{rules.CLUSTER}.maintenance", maintenance.window, maintenance.exclusion
+    at, window = f"{rules.CLUSTER}.maintenance", maintenance.window
     yield from rules.duplicate_problems([day.value for day in window.days], f"{at}.window.days", "day")
     days = len(set(window.days))
     if days * window.hours * _WEEKS < _FEWEST_HOURS:
@@ -181,10 +181,11 @@ def _maintenance(maintenance: GcpMaintenance) -> Iterator[Problem]:
         allowed = f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE rejects less"
         fix = f"Write `hours: {-(-_FEWEST_HOURS // (_WEEKS * days))}`, or more days."
         yield Problem(f"{at}.window.hours", got, allowed, fix)
-    if exclusion is not None and exclusion.end is not None and exclusion.end <= exclusion.start:
-        got = f"{exclusion.end}, not after the start {exclusion.start}"
-        fix = "Write a later date, or leave it out for an exclusion until the version's support ends."
-        yield Problem(f"{at}.exclusions[0].end", got, "a day after the start", fix)
+    for exclusion in maintenance.exclusions:
+        if exclusion.end is not None and exclusion.end <= exclusion.start:
+            got = f"{exclusion.end}, not after the start {exclusion.start}"
+            fix = "Write a later date, or leave it out for an exclusion until the version's support ends."
+            yield Problem(f"{at}.exclusions[0].end", got, "a day after the start", fix)
 
 
 #: The number of addresses that Compute Engine reserves in a subnetwork.
@@ -198,7 +199,7 @@ _NARROWEST_SERVICES: Final = 27
 
 
 def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
-    nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.nodes_cidr))
+    nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.cidr))
     pods = networks.Range(field=f"{rules.NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = networks.Range(field=f"{rules.NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = (nodes, pods, services)

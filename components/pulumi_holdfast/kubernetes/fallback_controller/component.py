@@ -247,7 +247,7 @@ class FallbackController(ComponentResource):
         if leaves or args.accepted:
             others.append(
                 TransferPolicy(
-                    f"{name}-transfers", ResourceOptions(parent=self), leaves=leaves, accounts=args.accepted
+                    f"{name}-transfers", opts=ResourceOptions(parent=self), leaves=leaves, accounts=args.accepted
                 )
             )
         if leaves:
