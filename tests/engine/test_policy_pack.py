@@ -170,9 +170,7 @@ def test_the_example_violates_the_policies_that_its_page_names(place: Path, prov
         "training-reaches-on-demand",
         "spot-pools-tainted",
     }, f"one gang that does not fit, and one pool that anybody can land on: {found}"
-    assert "room for at most 8 of the 16 pods" in found["training-reaches-on-demand"].message, (
-        "the broken link is named"
-    )
+    assert "room for at most 8 of the 16 pods" in found["training-reaches-on-demand"].message
     shown = " ".join(DocPage.read("docs/policies.md").text.split())
     for verdict in found.values():
         said = verdict.message.partition("\n")[2]

@@ -22,9 +22,9 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
 from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs
-from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, DevicePluginsArgs
-from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
+from pulumi_holdfast.kubernetes.monitoring.component import Monitoring
+from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
+from pulumi_holdfast.kubernetes.operators.job_operators import Operators
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_tiers
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
@@ -91,27 +91,23 @@ class ClusterServices:
         """Install the operators of jobs: JobSet and KubeRay."""
         return Operators(
             "operators",
-            OperatorsArgs(
-                charts=self.charts,
-                images=self.images,
-                versions=versions.JOB_OPERATORS,
-                replicas=self.replicas,
-            ),
             opts=self.after(),
+            charts=self.charts,
+            images=self.images,
+            versions=versions.JOB_OPERATORS,
+            replicas=self.replicas,
         )
 
     def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:
         """Install the device plugins for GPUs and, with `efa`, for Elastic Fabric Adapters."""
         return DevicePlugins(
             "device-plugins",
-            DevicePluginsArgs(
-                charts=self.charts,
-                images=self.images,
-                nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
-                efa_version=versions.EFA_DEVICE_PLUGIN if efa else None,
-                region=region,
-            ),
             opts=self.after(),
+            charts=self.charts,
+            images=self.images,
+            nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
+            efa_version=versions.EFA_DEVICE_PLUGIN if efa else None,
+            region=region,
         )
 
     def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
@@ -120,12 +116,10 @@ class ClusterServices:
             return
         Monitoring(
             "monitoring",
-            MonitoringArgs(
-                has_dashboard=monitoring.dashboard,
-                has_alerts=monitoring.alerts,
-                labels={"release": monitoring.release} if monitoring.release else {},
-            ),
             opts=self.after(fallback),
+            has_dashboard=monitoring.dashboard,
+            has_alerts=monitoring.alerts,
+            labels={"release": monitoring.release} if monitoring.release else {},
         )
 
     def admission_and_fallback(

@@ -115,9 +115,7 @@ def test_training_pods_on_spot_can_be_drained_and_are_not_moved(cluster: KubeCli
         annotations={DO_NOT_DISRUPT: "true", "team": "vision"},
         spec={"nodeSelector": {CAPACITY_TYPE: "spot"}},
     )
-    assert annotations_of(admitted(cluster, asking)) == {"team": "vision", SAFE_TO_EVICT: "false"}, (
-        "a notice must reach them, an empty half of a node must not"
-    )
+    assert annotations_of(admitted(cluster, asking)) == {"team": "vision", SAFE_TO_EVICT: "false"}
 
 
 def of_account(
@@ -151,6 +149,4 @@ def test_pods_of_other_accounts_have_no_identity(cluster: KubeClient, account: s
 
 
 def test_accounts_in_other_namespaces_have_no_identity(cluster: KubeClient) -> None:
-    assert labels(admitted(cluster, of_account("trainer", namespace=OTHER_NAMESPACE))) == {}, (
-        "an account of the same name elsewhere has no identity"
-    )
+    assert labels(admitted(cluster, of_account("trainer", namespace=OTHER_NAMESPACE))) == {}

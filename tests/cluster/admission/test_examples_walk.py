@@ -66,9 +66,7 @@ def test_an_example_that_requests_too_much_would_be_rejected(walk: Walk) -> None
 def test_its_workers_fit_every_tier_down_to_on_demand(walk: Walk) -> None:
     for namespace, job in walk.jobs():
         tiers = walk.ladders[namespace]
-        assert obj(tiers[-1]["facts"])["capacity"] == "on-demand", (
-            "the ladder ends where nothing is taken back"
-        )
+        assert obj(tiers[-1]["facts"])["capacity"] == "on-demand"
         for tier in tiers:
             pod = walk.pod_of(templates_of(job)["worker"], namespace, str(tier["pool"]))
             assert not unmatched(pod, tier), f"{job['kind']}: {tier['pool']} has no such nodes"

@@ -110,9 +110,7 @@ def test_new_pods_of_a_user_are_validated(judging: Judging, job: Json) -> None:
 def test_a_user_can_select_another_tier_but_no_other_pool(judging: Judging, job: Json) -> None:
     assert patched(judging.client, job, with_template(job, training({POOL: "a100"}))), "a tier is a tier"
     found = refusal(judging.client, job, with_template(job, training({POOL: "cpu"})))
-    assert "worker selects the pool cpu, but the ladder of its namespace has a100-spot, a100" in found, (
-        "there the controller would leave it"
-    )
+    assert "worker selects the pool cpu, but the ladder of its namespace has a100-spot, a100" in found
 
 
 @pytest.mark.parametrize(

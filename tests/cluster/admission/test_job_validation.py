@@ -191,7 +191,7 @@ def test_templates_that_start_on_different_tiers_are_rejected(judging: Judging) 
             {**jobs[1], "template": marked_template(jobs[1])},
             labels=LABEL,
         )
-    ), "the controller would find it on no tier, and leave it"
+    )
 
 
 def marked_template(job: Json) -> Json:
@@ -209,9 +209,7 @@ def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_rejected(judging:
     large = gang(training({CAPACITY_TYPE: SPOT}, cpu="20", memory="8Gi", gpus="0"), 1)
     found = judging.refusal(jobset(large, namespace="cpus"))
     assert "tier 1 → pool cpu-small: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
-    assert "No pod runs there, so no failure leads past it" in found, (
-        "failures end no tier on which nothing runs"
-    )
+    assert "No pod runs there, so no failure leads past it" in found
 
 
 def test_a_tier_without_capacity_is_allowed_if_its_timeout_leads_on(judging: Judging) -> None:
@@ -231,9 +229,7 @@ def test_a_job_that_starts_on_the_last_tier_is_validated_on_it_only(judging: Jud
 def test_a_labeled_job_that_cannot_follow_is_rejected_with_the_reason(judging: Judging) -> None:
     elsewhere = gang(training({POOL: "elsewhere"}))
     found = judging.refusal(on_gpus(elsewhere, labels=LABEL))
-    assert (
-        "none of its templates can follow the ladder of its namespace, which has a100-spot, a100" in found
-    ), "a label that does nothing is a surprise on the day of the eviction"
+    assert "none of its templates can follow the ladder of its namespace, which has a100-spot, a100" in found
 
 
 @pytest.mark.parametrize(
@@ -278,9 +274,7 @@ def test_volume_claim_templates_are_zonal_too(judging: Judging) -> None:
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     spec: Json = {"volumeClaimPolicies": [{"templates": [template]}]}
-    assert "the job mounts the volume claim scratch" in judging.refusal(
-        on_gpus(gang(training()), spec=spec)
-    ), "it is made where its first pod happens to run"
+    assert "the job mounts the volume claim scratch" in judging.refusal(on_gpus(gang(training()), spec=spec))
 
 
 @pytest.mark.parametrize(
@@ -299,9 +293,7 @@ def test_a_job_that_ends_with_its_first_eviction_is_rejected(
 ) -> None:
     job = on_gpus(gang(training()), spec=policy)
     if ends:
-        assert "its failure policy fails it at the first pod that is lost" in judging.refusal(job), (
-            "a rule of the name that ours has keeps ours out"
-        )
+        assert "its failure policy fails it at the first pod that is lost" in judging.refusal(job)
     else:
         assert not judging.problems(job), "what it does not say of evictions ends nothing"
 
@@ -310,9 +302,7 @@ def test_where_evictions_alone_are_counted_a_rule_that_counts_restarts_needs_som
     policy = ended_by(rule("RestartJobSet"), restarts=0)
     job = jobset(gang(training()), namespace="evictions", spec=policy)
     assert "its failure policy fails it" in judging.refusal(job), "the first eviction is one too many"
-    assert not judging.problems(jobset(gang(training()), namespace="evictions")), (
-        "without a rule of its own evictions do not count"
-    )
+    assert not judging.problems(jobset(gang(training()), namespace="evictions"))
 
 
 #: What JobSet's own webhook fills in; here is none.

@@ -56,9 +56,7 @@ def failure_policy_of(job: Json) -> Json:
 def test_a_job_on_spot_follows_from_the_first_tier_by_the_pools_name_alone(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT))))
     assert label_of(found) == "true", "nothing had to be added to the manifest"
-    assert selectors_of(found) == {"worker": {POOL: "a100-spot"}}, (
-        "a second selector, left over from spot, would keep the pods off the on-demand tier forever"
-    )
+    assert selectors_of(found) == {"worker": {POOL: "a100-spot"}}
     assert marked(found) == ["worker"], "the controller must know which pods it moves"
 
 
@@ -69,19 +67,15 @@ def test_a_lost_pod_fails_its_job_at_once_with_the_reason(cluster: KubeClient) -
     assert obj(obj(job["template"])["spec"])["restartPolicy"] == "Never", "nor in place"
     assert job["podFailurePolicy"] == {
         "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-    }, "the Job's own reason then tells an eviction from a failure"
+    }
 
 
 def test_evictions_do_not_count_towards_max_restarts(cluster: KubeClient) -> None:
     written: Json = {"failurePolicy": {"maxRestarts": 5}}
     found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), spec=written)))
-    assert found["maxRestarts"] == MOST_RESTARTS, (
-        "five would end the job on its second tier, and the field never changes again"
-    )
+    assert found["maxRestarts"] == MOST_RESTARTS
     (rule,) = objects(found["rules"])
-    assert (rule["name"], rule["action"]) == (EVICTIONS, "RestartJobSetAndIgnoreMaxRestarts"), (
-        "the first rule"
-    )
+    assert (rule["name"], rule["action"]) == (EVICTIONS, "RestartJobSetAndIgnoreMaxRestarts")
 
 
 def test_a_job_without_a_failure_policy_gets_one(cluster: KubeClient) -> None:
@@ -129,20 +123,16 @@ def test_replaced_fields_are_kept_in_an_annotation(cluster: KubeClient) -> None:
                 "backoffLimit": 3,
             }
         },
-    }, "its author can see what became of what was written"
+    }
     assert annotations_of(found)["team"] == "vision", "beside whatever else is there"
-    assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}, (
-        "what is not about capacity stays"
-    )
+    assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"labels": {"app": "train"}}, {"annotations": {"a": "b"}}])
 def test_a_template_is_labeled_with_any_metadata(cluster: KubeClient, metadata: Json | None) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT, metadata=metadata))))
     template = obj(templates_of(found)["worker"]["metadata"])
-    assert obj(template["labels"]) == {**obj(obj(metadata).get("labels")), FOLLOWS: "true"}, (
-        "and keeps its own"
-    )
+    assert obj(template["labels"]) == {**obj(obj(metadata).get("labels")), FOLLOWS: "true"}
 
 
 def test_other_jobs_beside_spot_workers_keep_their_selectors(unvalidated: KubeClient) -> None:
@@ -163,9 +153,7 @@ def test_other_jobs_beside_spot_workers_keep_their_selectors(unvalidated: KubeCl
 def test_a_job_with_only_the_label_follows_with_all_its_pods(cluster: KubeClient) -> None:
     jobs = (replicated_job(pod_template(), "driver"), replicated_job(pod_template()))
     found = admitted_job(cluster, jobset(*jobs, labels=LABEL))
-    assert selectors_of(found) == {"driver": {POOL: "a100-spot"}, "worker": {POOL: "a100-spot"}}, (
-        "one label is all"
-    )
+    assert selectors_of(found) == {"driver": {POOL: "a100-spot"}, "worker": {POOL: "a100-spot"}}
 
 
 @pytest.mark.parametrize("pool", ["cpu-spot", "a100-spot"])
@@ -180,9 +168,7 @@ def test_a_job_on_the_on_demand_tier_follows_only_with_the_label(cluster: KubeCl
     assert label_of(admitted_job(cluster, written)) is None, "its author did not ask for spot"
     asked = jobset(replicated_job(pod_template({POOL: "a100"})), labels=LABEL)
     found = admitted_job(cluster, asked)
-    assert (selectors_of(found)["worker"], marked(found)) == ({POOL: "a100"}, ["worker"]), (
-        "with the label it begins on the last tier, from where returnAfter may take it up"
-    )
+    assert (selectors_of(found)["worker"], marked(found)) == ({POOL: "a100"}, ["worker"])
 
 
 @pytest.mark.parametrize(
@@ -243,9 +229,7 @@ def test_a_job_follows_only_a_ladder_with_the_machines_that_it_needs(
 ) -> None:
     job = jobset(replicated_job(pod_template(SPOT, spec=spec)), namespace=namespace)
     found = selectors_of(admitted_job(known, job))["worker"]
-    assert found == ({POOL: f"{namespace}-spot"} if follows else SPOT), (
-        "without GPUs it would buy GPU machines, and with them find none"
-    )
+    assert found == ({POOL: f"{namespace}-spot"} if follows else SPOT)
 
 
 def test_a_helper_follows_its_job_to_gpu_machines(known: KubeClient) -> None:
@@ -268,9 +252,7 @@ def test_jobs_outside_training_namespaces_are_unchanged(cluster: KubeClient) -> 
 
 def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), labels={QUEUE_NAME: "spot"}))
-    assert selectors_of(found) == {"worker": SPOT}, (
-        "Kueue puts those of the flavour there, and fails on another value"
-    )
+    assert selectors_of(found) == {"worker": SPOT}
     assert label_of(found) == "true", "the controller must know of it, to say what it does about it"
     assert jobs_of(found)["worker"]["backoffLimit"] == 0, "all else holds for it too"
 
@@ -300,9 +282,7 @@ def test_only_the_spot_terms_of_a_required_affinity_are_removed(
     spec: Json = {"affinity": required_affinity(*terms)}
     found = templates_of(admitted_job(cluster, jobset(replicated_job(pod_template(spec=spec)))))["worker"]
     expected = obj(None if left is None else required_affinity(*left)["nodeAffinity"])
-    assert obj(obj(obj(found["spec"])["affinity"])["nodeAffinity"]) == expected, (
-        "JobSet never changes an affinity again: on-demand would be out of reach"
-    )
+    assert obj(obj(obj(found["spec"])["affinity"])["nodeAffinity"]) == expected
 
 
 def test_admission_is_idempotent(cluster: KubeClient) -> None:
@@ -313,9 +293,7 @@ def test_admission_is_idempotent(cluster: KubeClient) -> None:
     )
     once = admitted_job(cluster, written)
     again = admitted_job(cluster, as_manifest(once))
-    assert as_manifest(again) == as_manifest(once), (
-        "a policy runs again when another changes the job after it"
-    )
+    assert as_manifest(again) == as_manifest(once)
 
 
 def test_a_malformed_job_is_rejected_by_the_api(cluster: KubeClient) -> None:

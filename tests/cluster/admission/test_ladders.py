@@ -121,9 +121,7 @@ def test_an_invalid_ladder_is_rejected_with_the_reason(
 )
 def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, options: Json) -> None:
     stored = accepted(cluster, fallback_policy([A100_SPOT, A100], options=options))
-    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **options}, (
-        "what is left out is the controller's to choose"
-    )
+    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **options}
 
 
 @pytest.mark.parametrize(
@@ -202,9 +200,7 @@ def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeCl
     spec = obj(definition["spec"])
     assert obj(spec["names"])["shortNames"] == ["fbp"], "`kubectl get fbp` is what people type"
     (version,) = objects(spec["versions"])
-    assert "status" in obj(version["subresources"]), (
-        "the controller reports in the status without the right to change the spec"
-    )
+    assert "status" in obj(version["subresources"])
 
 
 #: Alike, so that the configuration has nothing to say that the API server cannot know.
@@ -268,9 +264,7 @@ def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
             cluster.apply(manifest, field_manager="tests", dry_run=True)
     else:
         stored = cluster.apply(manifest, field_manager="tests", dry_run=True)
-        assert stored["spec"] == ladder_spec(ladder, POOL_FACTS), (
-            "a ladder that a stack file may hold is stored as it is"
-        )
+        assert stored["spec"] == ladder_spec(ladder, POOL_FACTS)
 
 
 FINETUNE: Json = {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8}
@@ -354,9 +348,7 @@ def test_shapes_are_accepted_exactly_when_the_configuration_accepts_them(
         shape_problems(shapes, "shapes")
     )
     if is_taken:
-        assert accepted_shapes(cluster, written)["shapes"] == written, (
-            "what a stack file may hold is stored as it is"
-        )
+        assert accepted_shapes(cluster, written)["shapes"] == written
     else:
         # A repeated element of a set is refused before the object is validated.
         with pytest.raises(KubeError, match=r"is invalid|duplicate entries"):

@@ -68,9 +68,7 @@ def test_workers_that_cannot_reach_the_end_of_their_ladder_are_rejected(
 def test_workers_of_two_groups_must_fit_together(judging: Judging) -> None:
     other = {**workers(count=3), "groupName": "other"}
     found = judging.refusal(ray(workers(count=3), other))
-    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
-        "48 are too many"
-    )
+    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found
 
 
 def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
@@ -85,16 +83,12 @@ def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
 @pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
 def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
     job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
-    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job), (
-        "KubeRay would fail it on the first move"
-    )
+    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job)
 
 
 def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_rejected(judging: Judging) -> None:
     job = ray(workers(), namespace="evictions")
-    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
-        "one that has ended can never be resumed"
-    )
+    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job)
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,7 @@ def test_it_can_be_suspended_and_kuberays_limit_does_not_end_it(cluster: KubeCli
 def test_a_head_on_spot_loses_its_spot_selector(cluster: KubeClient, head: dict[str, str]) -> None:
     template = pod_template({**head, "disk": "fast"})
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=template))
-    assert selectors_of(found)["head"] == {"disk": "fast"}, (
-        "it loses the job whenever its machine is taken back"
-    )
+    assert selectors_of(found)["head"] == {"disk": "fast"}
     original = obj(json.loads(str(annotations_of(found)[ORIGINAL])))
     assert original["headNodeSelector"] == {**head, "disk": "fast"}, "what its author wrote can be read"
 
@@ -74,9 +72,7 @@ def test_a_head_that_is_not_on_spot_is_unchanged(cluster: KubeClient, head: dict
 def test_a_submitter_on_spot_loses_its_spot_selector(cluster: KubeClient) -> None:
     spec: Json = {"submitterPodTemplate": pod_template(SPOT)}
     found = obj(admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), spec=spec))["spec"])
-    assert obj(obj(obj(found["submitterPodTemplate"])["spec"])["nodeSelector"]) == {}, (
-        "its end looks like the job's"
-    )
+    assert obj(obj(obj(found["submitterPodTemplate"])["spec"])["nodeSelector"]) == {}
 
 
 def test_worker_groups_that_are_not_on_spot_are_unchanged(cluster: KubeClient) -> None:
@@ -147,9 +143,7 @@ def test_admission_is_idempotent(cluster: KubeClient) -> None:
     )
     once = admitted_job(cluster, written)
     again = admitted_job(cluster, as_manifest(once))
-    assert as_manifest(again) == as_manifest(once), (
-        "a policy runs again when another changes the job after it"
-    )
+    assert as_manifest(again) == as_manifest(once)
 
 
 HOLD: Json = {"key": RESERVED_FOR, "operator": "Equal", "value": "uid-1", "effect": "NoSchedule"}
@@ -240,9 +234,7 @@ def reapplied(cluster: KubeClient, job: Json) -> Json:
 
 def test_a_manifest_applied_again_changes_nothing(cluster: KubeClient, job: Json) -> None:
     found = reapplied(cluster, job)
-    assert as_manifest(found)["spec"] == as_manifest(job)["spec"], (
-        "JobSet would refuse any change, and KubeRay's next attempt would be on spot again"
-    )
+    assert as_manifest(found)["spec"] == as_manifest(job)["spec"]
     assert as_manifest(found)["metadata"] == as_manifest(job)["metadata"], "nor is it lost where the job is"
 
 
@@ -253,9 +245,7 @@ def test_a_job_that_is_replaced_stays_on_its_tier(cluster: KubeClient, job: Json
     metadata = obj(found["metadata"])
     assert obj(metadata["labels"])[FOLLOWS] == "true", "it still follows"
     assert {STATE, ORIGINAL} <= obj(metadata["annotations"]).keys(), "the controller keeps its state"
-    assert obj(templates_of(found)["worker"]["spec"])["tolerations"] == [HOLD], (
-        "the capacity held for it stays within reach"
-    )
+    assert obj(templates_of(found)["worker"]["spec"])["tolerations"] == [HOLD]
 
 
 def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:

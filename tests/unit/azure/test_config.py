@@ -68,7 +68,7 @@ def test_provider_settings_become_fields_of_the_platform() -> None:
         AZURE_LOCATION,
         SUBSCRIPTION,
         TENANT,
-    ), "there is one place for each"
+    )
 
 
 def test_scaling_determines_the_kind_of_pools() -> None:
@@ -84,7 +84,7 @@ def test_a_family_has_every_size_of_the_location() -> None:
         "Standard_D16ds_v5",
         "Standard_D8ads_v5",
         "Standard_D16ads_v5",
-    ], "in the order of the families, then of the numbers: the same configuration gives the same pool"
+    ]
 
 
 def test_a_spot_pool_by_family_omits_sizes_without_spot() -> None:
@@ -116,18 +116,12 @@ def test_every_vm_size_is_found_by_its_family() -> None:
 
 
 def test_gpus_follow_from_the_machine() -> None:
-    assert [pool.has_gpus for pool in nap_platform().scheduling_pools()] == [False, False, True, True], (
-        "they follow from the machine type"
-    )
-    assert [pool.has_gpus for pool in fixed_platform().scheduling_pools()] == [False, False, True, True], (
-        "in scale sets neither"
-    )
+    assert [pool.has_gpus for pool in nap_platform().scheduling_pools()] == [False, False, True, True]
+    assert [pool.has_gpus for pool in fixed_platform().scheduling_pools()] == [False, False, True, True]
 
 
 def test_the_default_price_cap_is_the_on_demand_price() -> None:
-    assert [pool.price_cap for pool in fixed_platform().pools] == [NO_CAP, 0.5, NO_CAP, NO_CAP], (
-        "as AKS spells it"
-    )
+    assert [pool.price_cap for pool in fixed_platform().pools] == [NO_CAP, 0.5, NO_CAP, NO_CAP]
 
 
 @pytest.mark.parametrize("zones", [[1, 2], ["1", "2"], ["1", 2]])
@@ -144,9 +138,7 @@ def test_a_subnet_id_selects_an_existing_network() -> None:
 
 def test_default_upgrades_are_those_of_the_component() -> None:
     asked, known = AzureUpgrades(), Upgrades()
-    assert (asked.cluster.value, asked.node_os.value) == (known.cluster, known.node_os), (
-        "two defaults would differ one day"
-    )
+    assert (asked.cluster.value, asked.node_os.value) == (known.cluster, known.node_os)
 
 
 def test_the_default_window_is_valid_for_the_component() -> None:

@@ -38,18 +38,14 @@ def test_the_namespace_has_the_training_label_and_the_pod_security_standard(stan
     assert namespace.inputs["metadata"] == {
         "name": "vision",
         "labels": {"holdfast.dev/training": "true", "pod-security.kubernetes.io/enforce": standard},
-    }, "admission and policies use the first label; RDMA needs privileged pods"
+    }
 
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_the_ladder_has_a_fixed_name_and_its_namespace_also_on_preview(preview: bool) -> None:
     ladder = recorded(preview=preview).one("holdfast.dev/v1alpha1:FallbackPolicy")
-    assert ladder.inputs["metadata"] == {"name": "ladder", "namespace": "vision"}, (
-        "jobs find it by this name, and policies check it on preview"
-    )
-    assert ladder.inputs["spec"] == {"tiers": [{"pool": "a100-spot", "maxFailures": 5}, {"pool": "a100"}]}, (
-        "it must be the ladder of the arguments"
-    )
+    assert ladder.inputs["metadata"] == {"name": "ladder", "namespace": "vision"}
+    assert ladder.inputs["spec"] == {"tiers": [{"pool": "a100-spot", "maxFailures": 5}, {"pool": "a100"}]}
 
 
 def test_the_ladder_contains_the_known_facts_of_its_pools_and_the_shapes_of_its_jobs() -> None:
@@ -67,9 +63,7 @@ def test_a_quota_limits_gpus_and_pods_in_the_namespace(preview: bool) -> None:
     recording = recorded(replace(ARGS, quota=Quota(gpus=96, pods=1000)), preview=preview)
     quota = recording.one("core/v1:ResourceQuota")
     assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}, "policies need it"
-    assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "96", "pods": "1000"}}, (
-        "a limit for CPU or memory would reject pods without requests"
-    )
+    assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "96", "pods": "1000"}}
     assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
 
 
@@ -79,7 +73,7 @@ def test_the_fallback_controller_may_move_the_jobs() -> None:
     assert text(binding, "roleRef", "name") == "fallback-controller-jobs", "its permissions for jobs"
     assert binding.inputs["subjects"] == [
         {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
-    ], "no other subject"
+    ]
 
 
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
@@ -92,7 +86,7 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
         "kind": "ServiceAccount",
         "metadata": {"name": "trainer", "namespace": "vision"},
         "automountServiceAccountToken": False,
-    }, "training pods do not use the Kubernetes API"
+    }
 
 
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
@@ -112,7 +106,7 @@ def test_the_service_account_can_have_another_name_and_identity_annotations() ->
         "name": "trainer-gcp-dev",
         "namespace": "vision",
         "annotations": {"azure.workload.identity/client-id": "an-id"},
-    }, "on Google Cloud the name distinguishes environments; a cloud's webhook reads the annotations"
+    }
     assert account.name == "vision-trainer", "the logical name stays"
     names = {SERVICE_ACCOUNT, name, service_account_of("gcp-prod")}
     assert len(names) == 3, "environments with the same account would share their checkpoints"

@@ -64,9 +64,7 @@ def test_recordings_have_the_shapes_in_which_languages_differ() -> None:
     node_pool = "kubernetes:karpenter.sh/v1:NodePool"
     for language in LANGUAGES:
         assert len(sent(language, node_pool)) == 2, f"{language}: NodePools have Kubernetes' own type"
-    assert sent("yaml", "kubernetes:yaml/v2:ConfigGroup"), (
-        "Pulumi YAML makes custom resources in a ConfigGroup"
-    )
+    assert sent("yaml", "kubernetes:yaml/v2:ConfigGroup")
     taints = {
         language: [
             "taints" in cast("Json", cast("Json", cast("Json", each["spec"])["template"])["spec"])
@@ -74,9 +72,7 @@ def test_recordings_have_the_shapes_in_which_languages_differ() -> None:
         ]
         for language in LANGUAGES
     }
-    assert taints["typescript"] != taints["python"], (
-        "TypeScript leaves out what is undefined, Python sends a list"
-    )
+    assert taints["typescript"] != taints["python"]
 
 
 CONFIG_GROUP = "kubernetes:yaml/v2:ConfigGroup"

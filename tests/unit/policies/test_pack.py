@@ -80,9 +80,7 @@ def test_setting_lists_pools_of_another_program() -> None:
     assert by(MANDATORY, violations_of(resources)) == [], "without a setting it is not judged"
     strict, configured = Pack(), Pack()
     strict.configure({}, {"madeHere": ["pools"]}, of="training-verdicts")
-    assert by(MANDATORY, strict.violations(resources)), (
-        "a program that makes all pools does not make this one"
-    )
+    assert by(MANDATORY, strict.violations(resources))
     configured.configure({}, {"madeHere": ["pools"], "onDemandPools": ["shared"]}, of="training-verdicts")
     assert by(MANDATORY, configured.violations(resources)) == [], "with the setting it does"
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
+    ACCOUNT,
+    binding_spec,
+    rest,
+    same,
+    without,
+)
 from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 
@@ -109,11 +115,6 @@ def account_prefix(cluster: str) -> str:
     return f"{cluster}:"
 
 
-def binding_spec(name: str) -> Json:
-    """Return the specification of a policy's binding: violations are refused and recorded in the audit log."""
-    return {"policyName": name, "validationActions": ["Deny", "Audit"]}
-
-
 def _policy(
     operations: Sequence[str], *, condition: tuple[str, str], validations: Iterable[tuple[str, str]]
 ) -> Json:
@@ -156,23 +157,12 @@ def _follows(new: str, old: str) -> str:
 
 def _only_permit_and_suspension() -> str:
     parts = (
-        _without("", "metadata", "spec", "status"),
-        _without(".metadata", *_SERVER_FIELDS),
-        _rest("OBJECT.metadata.?annotations.orValue({})", PERMIT),
-        _without(".spec", "suspend"),
+        without("", "metadata", "spec", "status"),
+        without(".metadata", *_SERVER_FIELDS),
+        rest("OBJECT.metadata.?annotations.orValue({})", [PERMIT]),
+        without(".spec", "suspend"),
     )
-    return " && ".join(
-        f"({part.replace('OBJECT', 'dyn(object)')} == {part.replace('OBJECT', 'dyn(oldObject)')})"
-        for part in parts
-    )
-
-
-def _without(path: str, *keys: str) -> str:
-    return _rest(f"OBJECT{path}", *keys)
-
-
-def _rest(value: str, *keys: str) -> str:
-    return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
+    return same(*parts, new="dyn(object)", old="dyn(oldObject)")
 
 
 def _copies_policy(accounts: Users) -> Output[Json]:

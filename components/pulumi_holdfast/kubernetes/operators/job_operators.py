@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
@@ -74,30 +73,28 @@ _VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class OperatorsArgs:
-    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
-
-    `versions` are the operators', by the names of their charts. With more than one replica they elect a leader.
-    """
-
-    charts: str | None
-    images: str | None = None
-    versions: Mapping[str, str]
-    replicas: int
-
-
 class Operators(ComponentResource):
     """JobSet and KubeRay (`holdfast:index:Operators`).
 
     Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
     release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
+    `charts` is a directory or address of charts, `images` a registry; None for the projects' own. `versions` are the operators',
+    by the names of their charts. With more than one replica they elect a leader.
     """
 
-    def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        charts: str | None,
+        images: str | None = None,
+        versions: Mapping[str, str],
+        replicas: int,
+    ) -> None:
         super().__init__("holdfast:index:Operators", name, None, opts)
         for chart, values in _VALUES.items():
-            operator, version = chart.removesuffix("-operator"), args.versions[chart]
+            operator, version = chart.removesuffix("-operator"), versions[chart]
             ChartedOperator(
                 f"{name}-{operator}",
                 ChartedOperatorArgs(
@@ -105,11 +102,11 @@ class Operators(ComponentResource):
                     release=chart,
                     crds_release=f"{operator}-crds",
                     crds_chart=f"{operator}-crds",
-                    charts=args.charts,
+                    charts=charts,
                     chart=chart,
                     version=version,
                     chart_version=version,
-                    values=values(version, args.images, args.replicas),
+                    values=values(version, images, replicas),
                 ),
                 opts=ResourceOptions(parent=self),
             )

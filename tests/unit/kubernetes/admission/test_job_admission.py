@@ -26,11 +26,11 @@ def recorded() -> Recording:
 def test_spot_labels_are_those_of_the_pod_rules() -> None:
     assert capacity_selections(karpenter_rules(POOLS)) == (
         NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
-    ), "pools are taken from the ladder of each namespace"
+    )
     assert capacity_selections(gke_rules(POOLS)) == (
         NodeSelection(key=GKE_SPOT, values=("true",)),
         NodeSelection(key=GKE_PROVISIONING, values=("spot",)),
-    ), "GKE has two labels"
+    )
 
 
 def test_both_kinds_have_policies_as_rendered_for_creation_and_for_reapplication() -> None:
@@ -53,9 +53,7 @@ def test_reapplication_rejects_no_update_and_creation_requires_a_ladder() -> Non
             assert each.policy["failurePolicy"] == "Ignore", "KubeRay's finalizer is removed by an update"
             assert "paramKind" not in each.policy, "a namespace's ladder may be deleted before its jobs"
         else:
-            assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Deny"}, (
-                "an unadjusted job could never follow a ladder"
-            )
+            assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Deny"}
 
 
 def test_the_operators_limits_exceed_what_any_ladder_counts() -> None:

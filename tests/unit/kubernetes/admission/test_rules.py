@@ -86,9 +86,7 @@ def test_eks_keeps_gangs_with_fabric_adapters_in_one_zone() -> None:
     (rule,) = eks_rules(efa=True)
     spec = policy_spec(rule)
     label, affinity = (str(mapping(each, "jsonPatch")["expression"]) for each in objects(spec, "mutations"))
-    assert "vpc.amazonaws.com/efa" in str(spec["variables"]), (
-        "only pods with adapters, whose traffic stays in a zone"
-    )
+    assert "vpc.amazonaws.com/efa" in str(spec["variables"])
     assert '"topologyKey": dyn("topology.kubernetes.io/zone")' in affinity, "one zone, not one machine"
     assert "holdfast.dev/efa" in label, "a helper pod in another zone must not attract the gang"
     assert not eks_rules(efa=False), "no pod can have an adapter"
@@ -113,16 +111,10 @@ def test_classes_of_spot_pools_select_spot_and_pods_of_their_pools_tolerate_the_
         name="class-gpus-on-spot",
         taint=taints.Taint(key=COMPUTE_CLASS, value="gpus-on-spot"),
         selections=(NodeSelection(key=POOL, values=("a100-spot",)),),
-    ), "ladders name pools, and GKE adds the toleration only to pods that select the class"
-    assert found["gpu"].selections == (NodeSelection(key=POOL, values=("a100-spot", "a100")),), (
-        "a helper pod needs GKE's GPU toleration as well"
     )
-    assert found["spot"].selections[-1] == NodeSelection(key=POOL, values=("cpu-spot",)), (
-        "nodes of a class have its taint instead of the spot taint"
-    )
-    assert spot_classes(classes) == (NodeSelection(key=COMPUTE_CLASS, values=("gpus-on-spot",)),), (
-        "a job that selects it follows its ladder"
-    )
+    assert found["gpu"].selections == (NodeSelection(key=POOL, values=("a100-spot", "a100")),)
+    assert found["spot"].selections[-1] == NodeSelection(key=POOL, values=("cpu-spot",))
+    assert spot_classes(classes) == (NodeSelection(key=COMPUTE_CLASS, values=("gpus-on-spot",)),)
     assert spot_classes({}) == (), "without classes there is no such label"
     spot, gpu, _ = gke_rules(())
     assert isinstance(spot, TolerationRule), "GKE's labels still select spot"

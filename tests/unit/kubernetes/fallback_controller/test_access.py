@@ -58,7 +58,7 @@ def test_roles_have_no_wildcard_and_only_the_controllers_lease() -> None:
                 *objects(rule["apiGroups"]),
                 *objects(rule["resources"]),
                 *objects(rule["verbs"]),
-            ], "permissions must be explicit"
+            ]
     (bound,) = [rule for rule in LEASE_RULES if "resourceNames" in rule]
     assert bound["resourceNames"] == ["holdfast-fallback"], "other leases are other controllers'"
 
@@ -67,9 +67,7 @@ def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
     access = record(lambda: ControllerAccess("access"))
     bound = {str(obj(each.inputs["roleRef"])["name"]) for each in access.of(":ClusterRoleBinding")}
     assert bound == {"fallback-controller"}, "namespaces without training must be out of reach"
-    assert JOBS_ROLE in {name_of(each.inputs) for each in access.of(":ClusterRole")}, (
-        "training namespaces bind it"
-    )
+    assert JOBS_ROLE in {name_of(each.inputs) for each in access.of(":ClusterRole")}
     subjects = [*access.of(":ClusterRoleBinding"), *access.of(":RoleBinding")]
     for each in subjects:
         assert each.inputs["subjects"] == [
@@ -91,11 +89,7 @@ def test_rights_for_other_clusters_exist_only_where_jobs_leave_or_are_accepted()
         for accepts in (False, True)
     }
     for (leaves, accepts), found in roles.items():
-        assert (found[JOBS_ROLE] == granted([*JOB_RULES, *TRANSFER_RULES])) is leaves, (
-            "only a job that leaves is ended by its copy"
-        )
-        assert found.get(COPIES_ROLE) == (granted(COPY_RULES) if accepts else None), (
-            "a role that no cluster uses is a risk"
-        )
+        assert (found[JOBS_ROLE] == granted([*JOB_RULES, *TRANSFER_RULES])) is leaves
+        assert found.get(COPIES_ROLE) == (granted(COPY_RULES) if accepts else None)
     written = {resource for _, resource, verb in granted(COPY_RULES) if verb not in {"get", "list"}}
     assert written == {"jobsets", "rayjobs"}, "another cluster's controller writes nothing but copies here"

@@ -44,9 +44,7 @@ def container() -> Json:
 
 def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() -> None:
     controller = recorded()
-    assert controller.one(":Deployment").inputs["spec"] == deployment_spec(IMAGES, 2), (
-        "the SDK must keep the API's field names"
-    )
+    assert controller.one(":Deployment").inputs["spec"] == deployment_spec(IMAGES, 2)
     earlier = controller.everything_before(controller.one(":Deployment"))
     needed = {
         "fallback-holdfast-system",
@@ -58,9 +56,7 @@ def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() ->
     priority = controller.one(":PriorityClass").inputs
     assert priority["value"] == -10, "below every job; with a lower one no autoscaler would add a node for it"
     assert priority["preemptionPolicy"] == "Never", "it waits for free capacity"
-    assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])], (
-        "from a registry that the cluster reaches"
-    )
+    assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -82,11 +78,9 @@ def test_the_controllers_pods_meet_the_restricted_standard_on_system_nodes_in_di
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
-    }, "it writes no file"
+    }
     assert pod()["nodeSelector"] == {"holdfast.dev/system": "true"}, "with the other operators"
-    assert pod()["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-        "these nodes are tainted"
-    )
+    assert pod()["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
     apart = obj(obj(pod()["affinity"])["podAntiAffinity"])
     assert "preferredDuringSchedulingIgnoredDuringExecution" in apart, "one zone may fail"
 
@@ -101,7 +95,7 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
         "prometheus.io/scrape": "true",
         "prometheus.io/port": str(port["containerPort"]),
         "prometheus.io/path": "/metrics",
-    }, "Prometheus discovers it by these"
+    }
     service = obj(recorded().one(":Service").inputs["spec"])
     assert service["clusterIP"] == "None", "each replica has its own metrics"
 
@@ -111,13 +105,9 @@ def test_the_controller_reads_prices_where_karpenter_shows_them() -> None:
     spec = obj(obj(deployment_spec(IMAGES, 2, karpenter_metrics=address)["template"])["spec"])
     (found,) = objects(spec["containers"])
     arguments = [str(each) for each in cast("list[str]", found["args"])]
-    assert f"--karpenter-metrics={address}" in arguments, (
-        "with one, it limits prices by what machines cost now"
-    )
+    assert f"--karpenter-metrics={address}" in arguments
     assert parse_settings(arguments, {}).karpenter_metrics == address, "and it reads its own argument"
-    assert not [each for each in objects(container()["args"]) if "karpenter" in str(each)], (
-        "other clouds have none"
-    )
+    assert not [each for each in objects(container()["args"]) if "karpenter" in str(each)]
 
 
 def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp_path: Path) -> None:
@@ -145,18 +135,12 @@ def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp
         (tmp_path / key).write_text(str(obj(config_map.inputs["data"])[key]))
         access = from_kubeconfig(tmp_path / key)
         requested = obj(token["serviceAccountToken"])
-        assert access.server == cluster.server == requested["audience"], (
-            "another API server refuses the token"
-        )
-        assert str(access.token_file) == f"{mounted[str(projected['name'])]}/{requested['path']}", (
-            "the kubelet exchanges it there"
-        )
+        assert access.server == cluster.server == requested["audience"]
+        assert str(access.token_file) == f"{mounted[str(projected['name'])]}/{requested['path']}"
         assert (access.token, access.certificate) == (None, None), "nothing is stored"
         assert (access.authority is not None) == (cluster.name == "us-east-2"), "the other's is a public one"
     policies = {name_of(each.inputs) for each in recording.of(":ValidatingAdmissionPolicy")}
-    assert policies == {"fallback-controller-writes", "fallback-transfers"}, (
-        "a job that is away stays suspended"
-    )
+    assert policies == {"fallback-controller-writes", "fallback-transfers"}
     assert "jobsets/status" in str(
         recording.one(":ValidatingAdmissionPolicy", "fallback-writes-policy").inputs
-    ), "it ends a job as its copy has ended"
+    )

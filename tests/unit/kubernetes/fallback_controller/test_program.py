@@ -51,10 +51,8 @@ def test_the_pod_mounts_every_archive_and_imports_from_it() -> None:
     assert path.split(":") == [
         f"{mounted['program']['mountPath']}/program.zip",
         f"{mounted['packages']['mountPath']}/packages.zip",
-    ], "Python imports from the archives, the controller's own first"
-    assert container(IMAGES)["command"] == ["python", "-S", "-m", "pulumi_holdfast.controller"], (
-        "no module that the image has beside the standard library is imported"
-    )
+    ]
+    assert container(IMAGES)["command"] == ["python", "-S", "-m", "pulumi_holdfast.controller"]
 
 
 def test_an_image_with_the_program_in_it_runs_as_it_is() -> None:
@@ -68,16 +66,12 @@ def test_archives_are_immutable_config_maps_that_exist_before_the_deployment() -
     args = FallbackControllerArgs(images=IMAGES, replicas=1)
     controller = record(lambda: FallbackController("fallback", args))
     maps = controller.of(":ConfigMap")
-    assert {text(each, "metadata", "name") for each in maps} == {PROGRAM.config_map, PACKAGES.config_map}, (
-        "one for each archive"
-    )
+    assert {text(each, "metadata", "name") for each in maps} == {PROGRAM.config_map, PACKAGES.config_map}
     for each in maps:
         assert each.inputs["immutable"] is True, f"{each.name}: running code is changed by an update only"
         (content,) = obj(each.inputs["binaryData"]).values()
         assert b64decode(str(content)).startswith(b"PK"), f"{each.name} has the archive"
-    assert controller.everything_before(controller.one(":Deployment")) >= {each.name for each in maps}, (
-        "its pods could not start"
-    )
+    assert controller.everything_before(controller.one(":Deployment")) >= {each.name for each in maps}
 
 
 def test_changed_modules_get_a_new_config_map_under_a_new_resource() -> None:

@@ -48,9 +48,7 @@ def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
         recorded.one(":ValidatingAdmissionPolicy"),
         recorded.one(":ValidatingAdmissionPolicyBinding"),
     )
-    assert f"system:serviceaccount:{SUBJECT['namespace']}:{SUBJECT['name']}" == ACCOUNT, (
-        "it is the bound account"
-    )
+    assert f"system:serviceaccount:{SUBJECT['namespace']}:{SUBJECT['name']}" == ACCOUNT
     (condition,) = objects(obj(policy.inputs["spec"])["matchConditions"])
     assert ACCOUNT in str(condition["expression"]), "other users' writes are not judged"
     assert obj(policy.inputs["spec"])["failurePolicy"] == "Fail", "what cannot be judged is refused"
@@ -61,6 +59,4 @@ def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
 
 def test_the_longest_name_of_a_successor_keeps_as_much_of_the_first_as_the_policy_expects() -> None:
     metadata = {"name": "n" * 47, "uid": "0a1b2c3d-0000"}
-    assert successor_name({"metadata": metadata}) == f"{'n' * LONGEST_SUCCESSOR_STEM}-0a1b2c3d", (
-        "or the controller's own successor would be refused"
-    )
+    assert successor_name({"metadata": metadata}) == f"{'n' * LONGEST_SUCCESSOR_STEM}-0a1b2c3d"

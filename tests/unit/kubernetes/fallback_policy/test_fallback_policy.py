@@ -81,13 +81,11 @@ def test_a_ladder_contains_only_what_its_tiers_set() -> None:
             {"pool": "h100-spot", "procurementTimeout": "45s"},
             {"pool": "a100"},
         ]
-    }, "an absent limit means unlimited"
+    }
     unlimited = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
     assert ladder_spec(unlimited) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, "an explicit -1"
     none = Ladder(tiers=(Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")))
-    assert ladder_spec(none)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}], (
-        "0 leaves the tier at the first failure; an absent limit never does"
-    )
+    assert ladder_spec(none)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}]
     assert ladder_spec(Ladder(tiers=TIERS)).keys() == {"tiers"}, "the controller has defaults"
 
 
@@ -117,7 +115,7 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
     assert written.keys() == schema.keys(), "the API server drops unknown fields"
     assert (
         objects(written["shapes"])[0].keys() == obj(obj(obj(schema["shapes"])["items"])["properties"]).keys()
-    ), "also in shapes"
+    )
     machines = obj(obj(facts_schema()["properties"])["machines"])
     assert machines["maxItems"] == MOST_CAPACITIES, "an unbounded list would exceed the cost limit of rules"
     room = machine_capacity_object(
@@ -139,7 +137,7 @@ def test_shapes_are_written_with_their_defaults_and_ignored_by_the_controller() 
             "accelerator": "a100",
         },
         {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0, "efa": 0},
-    ], "readers need not know the defaults"
+    ]
     with_shapes = parse_policy({"spec": written})
     assert with_shapes == parse_policy({"spec": ladder_spec(SETTINGS)}), "it moves jobs of any shape"
 
@@ -161,7 +159,7 @@ def test_the_controller_parses_all_settings_and_facts() -> None:
         assert getattr(policy, name) == getattr(SETTINGS, name), f"{name} has the same meaning for both"
     assert [(tier.pool, tier.max_failures, tier.procurement_timeout) for tier in policy.tiers] == [
         (tier.pool, tier.max_failures, tier.procurement_timeout) for tier in TIERS
-    ], "and so do the tiers"
+    ]
     first, second, _ = policy.tiers
     assert first.facts.capacity is CapacityType.SPOT, "its capacity type"
     assert dict(first.facts.labels) == {POOL: "a100-spot", "disk": "fast"}, "its node labels"
@@ -176,7 +174,7 @@ def test_machines_are_written_without_reservations_and_left_out_if_unknown() -> 
     assert facts_object(known)["machines"] == [
         {"name": "large", "cpu": "95900m", "memory": "1179638Mi", **common},
         {"name": "larger", "cpu": "127900m", "memory": "999990Mi", **common},
-    ], "without system reservations; neither exceeds the other in everything"
+    ]
     of_gke = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.GKE)
     for machine in objects(facts_object(of_gke)["machines"]):
         assert "allDevices" not in machine, "device plugins may add any"

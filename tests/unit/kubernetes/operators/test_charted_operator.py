@@ -45,9 +45,7 @@ def controller(recording: Recording) -> Recorded:
 def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) -> None:
     recording = recorded(preview=preview)
     names = sorted(resource.name for resource in recording if resource.custom)
-    assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"], (
-        "no others"
-    )
+    assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"]
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
     assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
     assert controller(recording).inputs["skipCrds"] is True, "Helm would never upgrade them"
@@ -56,9 +54,7 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
         (text(release, "name"), text(release, "namespace"), text(release, "version"))
         for release in (crds(recording), controller(recording))
     ]
-    assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")], (
-        "previews show an upgrade as another version"
-    )
+    assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")]
     chart = Path(text(crds(recording), "chart"))
     assert (chart / "Chart.yaml").is_file(), f"{chart} is found from any working directory"
 
@@ -103,5 +99,5 @@ def test_without_a_mirror_a_chart_is_the_projects_own(chart: str, reference: Cha
 def test_every_upstream_chart_is_encrypted_and_has_its_own_name_in_the_mirror(chart: str) -> None:
     assert chart_reference("oci://registry.example.com/charts", chart).chart == (
         f"oci://registry.example.com/charts/{chart}"
-    ), "one mirror contains them all"
+    )
     assert UPSTREAM[chart].startswith(("https://", "oci://")), "charts are installed with cluster permissions"

@@ -43,9 +43,7 @@ def test_tier_has_the_facts_that_its_own_stack_judges_by() -> None:
     fields = exported_fields(THERE, namespace="vision", pool="a100", region="us-east-1")
     assert fields["facts"] == facts_object(POOLS["a100"]), "one model of facts, here and there"
     exported = {"ladder": ["a100-spot", "a100"], "checkpoints": URI, "reachesCheckpoints": True}
-    assert fields["exported"] == {"stack": THERE["stack"], **exported}, (
-        "what only the two stacks together show"
-    )
+    assert fields["exported"] == {"stack": THERE["stack"], **exported}
     assert not warnings(THERE), "its jobs can run there, and find their checkpoints"
 
 
@@ -95,6 +93,4 @@ def test_isolated_network_leads_to_buckets_and_registries_of_its_own_region(
 def test_pool_that_is_too_small_there_is_said_with_the_check() -> None:
     facts = mapping(mapping(mapping(THERE["pools"])["a100-spot"])["facts"])
     small: Json = {**facts, "machines": [{"name": "t", "cpu": "1", "memory": "1Gi", "gpus": 0}]}
-    assert "none of its machine types fits" in warnings(
-        {**THERE, "pools": {"a100-spot": {"facts": small}}}
-    ), "the machines of the other region decide, not those of the pool with that name here"
+    assert "none of its machine types fits" in warnings({**THERE, "pools": {"a100-spot": {"facts": small}}})

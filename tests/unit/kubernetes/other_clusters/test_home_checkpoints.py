@@ -37,7 +37,7 @@ def test_a_stack_shares_the_store_of_a_home_on_its_own_cloud_alone(cloud: str, h
     said = str(refused.value)
     assert said.startswith(
         f'{HOME.field}: got "acme/holdfast/home", which exports the address "{ADDRESSES[home]}"'
-    ), "the field, and what is there"
+    )
     assert f"allowed: a stack on {cloud} " in said, "what may be there"
     assert "leave checkpoints out" in said, "and what to do"
 

@@ -45,13 +45,9 @@ def test_autoscaling_pools_beside_auto_provisioning_are_advised_against() -> Non
     spot, on_demand = aks_pools()
     inline = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
     found = findings([inline, spot, on_demand, namespace(), ladder()])
-    assert [finding.urn for finding in found] == [spot.urn, on_demand.urn, inline.urn], (
-        "the cluster declares its own"
-    )
+    assert [finding.urn for finding in found] == [spot.urn, on_demand.urn, inline.urn]
     assert "node pool 'system' autoscales in cluster 'cluster'" in found[2].message, found[2].message
-    assert not any(finding.proven for finding in found), (
-        "jobs select a pool, so they fall back with both autoscalers"
-    )
+    assert not any(finding.proven for finding in found)
     strands = findings([aks_cluster(), aks_node_pool(), namespace(), ladder()])
     assert [finding.proven for finding in strands] == [True], "a NodePool without a provisioner strands jobs"
 

@@ -99,9 +99,7 @@ def test_earlier_tier_whose_nodepool_lacks_the_label_is_named_with_its_fix() -> 
         each.message for each in find_notes(stack, PACK_DEFAULTS) if "tier 1 of its ladder" in each.message
     ]
     assert len(said) == 1, f"jobs would wait there for nothing, each time: {said}"
-    assert "lack the label holdfast.dev/pool: a100-spot" in said[0], (
-        "which is certain, even if another program makes pools, too"
-    )
+    assert "lack the label holdfast.dev/pool: a100-spot" in said[0]
 
 
 VIOLATIONS = [

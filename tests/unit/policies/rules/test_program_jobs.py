@@ -132,9 +132,7 @@ def test_anti_affinity_that_may_be_about_other_pods_is_not_judged(term: Json) ->
 
 def test_no_host_port_is_taken_by_the_number_zero() -> None:
     port: Json = {**requesting(cpu="1"), "ports": [{"containerPort": 29500, "hostPort": 0}]}
-    assert word(declared_jobset({"containers": [port]}, parallelism=5)) is Word.PROVED, (
-        "as for the API server"
-    )
+    assert word(declared_jobset({"containers": [port]}, parallelism=5)) is Word.PROVED
 
 
 @pytest.mark.parametrize(
@@ -217,17 +215,11 @@ def test_templates_that_run_one_after_another_need_no_room_for_each_other() -> N
 
     complete: Json = {"name": "left", "status": "Complete"}
     ready: Json = {"name": "left", "status": "Ready"}
-    assert word(declared(JOB_SET, jobset(half("left"), half("right", complete)))) is Word.PROVED, (
-        "each half has room, and they never run together"
-    )
-    assert word(declared(JOB_SET, jobset(half("left"), half("right", ready)))) is Word.BROKEN, (
-        "the first half runs on beside the second"
-    )
+    assert word(declared(JOB_SET, jobset(half("left"), half("right", complete)))) is Word.PROVED
+    assert word(declared(JOB_SET, jobset(half("left"), half("right", ready)))) is Word.BROKEN
     through: Json = {"name": "right", "status": "Ready"}
     three = jobset(half("left"), half("right", complete), half("third", through))
-    assert word(declared(JOB_SET, three)) is Word.NOT_JUDGED, (
-        "the last two may run together, or one after another"
-    )
+    assert word(declared(JOB_SET, three)) is Word.NOT_JUDGED
 
 
 def test_rayjob_counts_the_workers_that_it_needs() -> None:
@@ -236,12 +228,8 @@ def test_rayjob_counts_the_workers_that_it_needs() -> None:
     cluster: Json = {"workerGroupSpecs": [five], "enableInTreeAutoscaling": True}
     fixed: Json = {"workerGroupSpecs": [five]}
     retried: Json = {"backoffLimit": 5}
-    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, **retried}))) is Word.PROVED, (
-        "it needs one worker"
-    )
-    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed, **retried}))) is Word.BROKEN, (
-        "it needs five"
-    )
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": cluster, **retried}))) is Word.PROVED
+    assert word(declared(RAY_JOB, rayjob(spec={"rayClusterSpec": fixed, **retried}))) is Word.BROKEN
 
 
 @pytest.mark.parametrize("types", [UNKNOWN, ["m7i.xlarge", UNKNOWN], ["m7i.xlarge", "m99x.xlarge"]])
@@ -269,9 +257,7 @@ def test_pods_may_select_a_label_of_machine_types_that_no_table_has(
     )
     job = declared_jobset({"nodeSelector": {POOL: "cpu-spot", key: "amd64"}})
     program = [pool if each.urn == pool.urn else each for each in job_program(job)]
-    assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven], (
-        "the provisioner sets it by the type"
-    )
+    assert not [each for each in find_unreachable(program, PACK_DEFAULTS) if each.proven]
 
 
 def test_job_starts_on_the_tier_that_it_selects() -> None:
@@ -308,9 +294,7 @@ def on_ladder(job: StackResource, tiers: list[Value], *beside: StackResource) ->
     """The verdict on a job of a program with this ladder."""
     made = ladder(tiers)
     program = [made if each.urn == made.urn else each for each in job_program(job)]
-    assert not [each for each in find_unreachable([*program, *beside], PACK_DEFAULTS) if each.proven], (
-        "what is not known stops nothing"
-    )
+    assert not [each for each in find_unreachable([*program, *beside], PACK_DEFAULTS) if each.proven]
     (found,) = verdicts([*program, *beside], PACK_DEFAULTS)
     (part,) = (each for each in found.parts if each.about == TITLE[job.type])
     return part
@@ -363,9 +347,7 @@ def test_job_with_the_label_that_cannot_follow_is_rejected_only_by_admission_of_
     assert "so nothing moves it" in part.reason, "what happens without it"
     program = [*job_program(job), *made]
     stops = [each.message for each in find_unreachable(program, PACK_DEFAULTS) if each.proven]
-    assert any("none of its templates can follow the ladder" in each for each in stops) is rejects, (
-        "the API server rejects it, in these words"
-    )
+    assert any("none of its templates can follow the ladder" in each for each in stops) is rejects
 
 
 def test_job_with_the_label_is_not_rejected_while_a_value_that_decides_whether_it_follows_is_unknown() -> (
@@ -401,9 +383,7 @@ def test_job_that_follows_no_ladder_gets_a_note_where_its_pods_run(
     selector: dict[str, str], found: Word | None
 ) -> None:
     template = pod_template(selector, spec={"containers": [requesting(cpu="1")]})
-    assert word(declared(JOB_SET, jobset(replicated_job(template)))) is found, (
-        "no pool, or only spot, takes them"
-    )
+    assert word(declared(JOB_SET, jobset(replicated_job(template)))) is found
 
 
 @pytest.mark.parametrize(

@@ -246,9 +246,7 @@ IN_ORDER = (sized("prepare", 2, "cpu-spot"), sized("train", 3, "cpu-spot", depen
 def test_quota_with_room_for_templates_that_run_one_after_another_passes() -> None:
     assert not said(of_jobs(*IN_ORDER), {"pods": "3"}), "they never run together"
     assert any(proven for _, proven in said(of_jobs(*IN_ORDER), {"pods": "2"})), "no room for the larger one"
-    assert any(proven for _, proven in said(of_jobs(*IN_ORDER), {"count/pods": "4"})), (
-        "pods that ended are objects"
-    )
+    assert any(proven for _, proven in said(of_jobs(*IN_ORDER), {"count/pods": "4"}))
 
 
 def test_quota_whose_room_depends_on_how_long_templates_run_is_not_judged() -> None:

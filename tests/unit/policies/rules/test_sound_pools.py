@@ -223,9 +223,7 @@ def test_min_values_stop_unless_the_chart_of_karpenter_relaxes_them(policy: str,
     settings: Value = {"settings": {"minValuesPolicy": policy}}
     chart = resource("kubernetes:helm.sh/v3:Release", "karpenter", {"chart": "karpenter", "values": settings})
     program = [*on_ec2({}, least=2.0), chart, declared_jobset({})]
-    assert bool(stopping(program)) is stops, (
-        "Karpenter makes no node of one type alone, unless its chart relaxes that"
-    )
+    assert bool(stopping(program)) is stops
 
 
 def test_rayjob_that_the_api_server_rejects_stops_the_run_in_the_same_words() -> None:

@@ -117,9 +117,7 @@ def test_tier_elsewhere_is_judged_by_what_its_stack_exports(
     ("uri", "word"), [(UNKNOWN, Word.NOT_JUDGED), (None, Word.NOT_JUDGED), (f"{URI}/", Word.PROVED)]
 )
 def test_checkpoints_are_compared_with_those_of_this_program(uri: Value, word: Word) -> None:
-    assert verdict(stack(A100_SPOT, AWAY, A100, uri=uri))[0] is word, (
-        "jobs read the address from the ConfigMap"
-    )
+    assert verdict(stack(A100_SPOT, AWAY, A100, uri=uri))[0] is word
 
 
 def test_directory_that_both_clusters_name_is_assumed_to_be_one() -> None:
@@ -268,9 +266,7 @@ def test_ladder_does_not_end_elsewhere(tier: Mapping[str, Value]) -> None:
 
 def test_tier_elsewhere_needs_a_timeout_although_it_is_on_demand() -> None:
     (found,) = find_endless_waits(stack(A100_SPOT, away(procurementTimeout=None), A100))
-    assert "while that cluster does not answer" in found.message, (
-        "the reason is its cluster's, not the market's"
-    )
+    assert "while that cluster does not answer" in found.message
 
 
 def test_pool_of_the_same_name_neither_proves_nor_breaks_a_tier_elsewhere() -> None:

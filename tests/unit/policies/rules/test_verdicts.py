@@ -90,9 +90,7 @@ def test_namespace_has_the_worst_word_of_its_parts() -> None:
 
 @pytest.mark.parametrize("settings", [{ON_DEMAND_POOLS: ["a100"]}, {MADE_ELSEWHERE: ["pools"]}])
 def test_declared_pool_of_another_program_is_assumed(settings: dict[str, list[str]]) -> None:
-    assert words([namespace(), ladder(), SPOT], **settings)["tier 2 → pool a100"] is Word.ASSUMED, (
-        "nothing here shows that it exists"
-    )
+    assert words([namespace(), ladder(), SPOT], **settings)["tier 2 → pool a100"] is Word.ASSUMED
 
 
 def test_missing_pool_of_a_program_that_makes_all_pools_is_broken() -> None:

@@ -102,9 +102,7 @@ def test_gke_taints_arm_nodes_and_tolerates_the_taint_for_pods_that_select_them(
     assert failed(arm, selector={ARCH: "arm64"}) == [], "GKE adds the toleration"
     untainted = gke({"machineType": "t2a-standard-8", "taintConfig": {"architectureTaintBehavior": "NONE"}})
     assert failed(untainted) == [], "the pool has no such taint"
-    assert failed(gke({"sandboxConfig": {"sandboxType": "gvisor"}})) == ["taints"], (
-        "only sandboxed pods run there"
-    )
+    assert failed(gke({"sandboxConfig": {"sandboxType": "gvisor"}})) == ["taints"]
 
 
 def test_aks_tolerates_a_taint_of_gpus_for_pods_that_request_some() -> None:
@@ -212,9 +210,7 @@ def test_aks_accepts_its_values_in_any_case() -> None:
     assert not system.is_for_jobs, "it is a system pool"
     assert spot.facts.capacity_types == frozenset({SPOT}), "it is spot"
     assert isinstance(spot.facts.machines, tuple), "they are known"
-    assert {machine.max_pods for machine in spot.facts.machines} <= {30}, (
-        "AKS reserves an address for each pod"
-    )
+    assert {machine.max_pods for machine in spot.facts.machines} <= {30}
 
 
 def most_pods(found: PoolFacts) -> int:
@@ -257,9 +253,7 @@ def test_nodes_of_aks_have_the_pods_of_their_pool_or_network(
 
 
 def test_pool_with_queued_provisioning_is_no_on_demand_capacity() -> None:
-    assert gke(queuedProvisioning={"enabled": True}).is_on_demand is False, (
-        "it makes nodes only for ProvisioningRequests"
-    )
+    assert gke(queuedProvisioning={"enabled": True}).is_on_demand is False
     assert gke(queuedProvisioning={"enabled": False}).is_on_demand is True, "it is an ordinary pool"
     assert gke(queuedProvisioning={"enabled": UNKNOWN}).is_on_demand is UNKNOWN, "the update knows"
 
@@ -291,6 +285,4 @@ def test_gpus_of_one_name_with_less_memory_below_are_named(
         on_aws("a100", "on-demand", *on_demand),
     ]
     found = accelerators.find(stack, PACK_DEFAULTS)
-    assert [("80 GiB" in each.message, each.proven) for each in found] == ([(True, False)] if told else []), (
-        "as advice"
-    )
+    assert [("80 GiB" in each.message, each.proven) for each in found] == ([(True, False)] if told else [])

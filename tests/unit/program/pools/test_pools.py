@@ -93,16 +93,12 @@ def test_label_that_karpenter_does_not_know_is_on_none_of_its_nodes(
         requests=Resources(cpu_millis=1000, memory_mib=1024), selector={"nvidia.com/gpu.product": "A100"}
     )
     found = [each for each in check_pool(job, read.facts) if each.check == "selector"]
-    assert [type(each) for each in found] == [expected], (
-        "a label that a DaemonSet sets later buys no node, unless the provider knows it"
-    )
+    assert [type(each) for each in found] == [expected]
 
 
 def test_label_that_contradicts_a_requirement_is_not_known() -> None:
     read = facts(team("In", "audio"), labels={TEAM: "vision"})
-    assert obj_of(read.labels)[TEAM] is UNKNOWN, (
-        "Karpenter takes it for absent, and its nodes have it: it buys for pods that the scheduler refuses"
-    )
+    assert obj_of(read.labels)[TEAM] is UNKNOWN
     assert obj_of(facts(team("DoesNotExist")).labels)[TEAM] is not UNKNOWN, "without the label both agree"
 
 
@@ -119,9 +115,7 @@ def test_reserved_capacity_alone_is_not_judged_without_its_node_class(
 ) -> None:
     read = facts({"key": CAPACITY_TYPE, "operator": operator, "values": kinds})
     job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
-    assert [type(each) for each in check_pool(job, read) if each.check == "capacity"] == found, (
-        "the class names reservations"
-    )
+    assert [type(each) for each in check_pool(job, read) if each.check == "capacity"] == found
 
 
 @pytest.mark.parametrize(
@@ -174,9 +168,7 @@ def test_node_group_of_eks_is_read_as_a_pool() -> None:
     assert isinstance(EKS_GROUP, dict), "it is an object"
     (read,) = declared_pools([resource(NODE_GROUP, "gpus", EKS_GROUP)])
     assert (read.label, read.facts.capacity_types) == ("a100-spot", frozenset({SPOT})), "as a NodePool is"
-    assert read.facts.taints == (Taint(key="spot", value="true", effect="NoSchedule"),), (
-        "as Kubernetes has it"
-    )
+    assert read.facts.taints == (Taint(key="spot", value="true", effect="NoSchedule"),)
     assert read.facts.limits.nodes == 4, "it grows to its maximum"
     assert isinstance(read.facts.machines, tuple), "its machines are in the table"
 
@@ -197,9 +189,7 @@ def test_pools_inside_a_cluster_are_read() -> None:
     for gone in ({"removeDefaultNodePool": True}, {"enableAutopilot": True}):
         assert all_pools([resource(GKE_CLUSTER, "gke", gone)]) == (), f"{gone}: it has none"
     user: Value = {"name": "gpus", "mode": "User", "nodeLabels": {POOL: "a100"}}
-    assert [pool.label for pool in declared_pools([aks_cluster(agentPoolProfiles=[user])])] == ["a100"], (
-        "jobs may run on a user pool of the cluster"
-    )
+    assert [pool.label for pool in declared_pools([aks_cluster(agentPoolProfiles=[user])])] == ["a100"]
 
 
 def test_system_pools_of_aks_are_not_for_jobs() -> None:
