@@ -219,7 +219,7 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
                         each.namespace,
                         each.shape,
                         f"{each.tier} {each.pool}",
-                        _nodes(each),
+                        _nodes_of_tier(each),
                         str(each.cost) if each.nodes else "does not fit",
                     )
                     for each in cost.tiers
@@ -268,7 +268,7 @@ def _unknown_clause(cost: StackCost) -> str:
     return f"; no price is known of {', '.join(unknown)}" if unknown else ""
 
 
-def _nodes(tier: TierCost) -> str:
+def _nodes_of_tier(tier: TierCost) -> str:
     if tier.nodes is None:
         return "none"
     least, most = tier.nodes

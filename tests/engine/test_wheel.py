@@ -23,7 +23,8 @@ from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.locate import find_tool
 
 ROOT: Final = Path(__file__).parents[2]
-PARTS: Final = tuple(sorted(link.name for link in (ROOT / "holdfast").iterdir() if link.is_symlink()))
+#: What a wheel carries of the repository beside the package, below `repository/`.
+BESIDE: Final = ("examples/aws", "examples/azure", "examples/gcp", "examples/local", "policies", "tools")
 
 #: A user's program: their own `components` package stands first on the import path, as in any Pulumi project.
 PROGRAM: Final = """
@@ -91,7 +92,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).stdout
     subprocess.run(["tar", "--extract"], cwd=source, input=archive, check=True)
     built = tmp_path_factory.mktemp("wheel")
-    code = f"from setuptools import build_meta; build_meta.build_wheel({str(built)!r})"
+    code = f"from hatchling.build import build_wheel; build_wheel({str(built)!r})"
     run(sys.executable, "-c", code, cwd=source)
     (found,) = built.glob("*.whl")
     return found
@@ -99,19 +100,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     names = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert {name for name in names if not name.endswith(".dist-info")} == {"holdfast"}, (
+    assert {name for name in names if not name.endswith(".dist-info")} == {"pulumi_holdfast"}, (
         "any other name would shadow a user's own package"
     )
 
 
 def test_the_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
-    tracked = run("git", "ls-files", *PARTS, cwd=ROOT).splitlines()
-    packed = {name.removeprefix("holdfast/") for name in zipfile.ZipFile(wheel).namelist()}
-    wanted = {
-        name
-        for name in tracked
-        if (ROOT / name).is_file() and Path(name).suffix not in {".in", ".lock", ".md"}
-    }
+    packed = {name.removeprefix("pulumi_holdfast/") for name in zipfile.ZipFile(wheel).namelist()}
+    package = run("git", "ls-files", "components/pulumi_holdfast", cwd=ROOT).splitlines()
+    beside = run("git", "ls-files", *BESIDE, cwd=ROOT).splitlines()
+    wanted = {name.removeprefix("components/pulumi_holdfast/") for name in package if (ROOT / name).is_file()}
+    wanted |= {f"repository/{name}" for name in beside if (ROOT / name).is_file()}
     assert sum(not name.endswith(".py") for name in wanted) > 30, "charts and machine tables are data files"
     assert wanted - packed == set(), "a part would fail in an installed package"
     assert "py.typed" in packed, "type checkers would ignore the annotations"

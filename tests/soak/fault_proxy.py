@@ -40,11 +40,16 @@ class ApiRequest:
     method: str
     path: str
     watch: bool
+    is_dry_run: bool = False
 
     @property
     def is_write(self) -> bool:
         """Whether it changes an object other than a Lease or an Event."""
-        return self.method != "GET" and not any(each in self.path for each in _NOT_OF_JOBS)
+        return (
+            self.method != "GET"
+            and not self.is_dry_run
+            and not any(each in self.path for each in _NOT_OF_JOBS)
+        )
 
 
 # Headers that belong to a single connection.
@@ -120,7 +125,12 @@ class FaultProxy:
     async def _answer(
         self, request: web.Request, session: aiohttp.ClientSession, bearer: BearerToken
     ) -> web.StreamResponse:
-        api_request = ApiRequest(method=request.method, path=request.path, watch="watch" in request.query)
+        api_request = ApiRequest(
+            method=request.method,
+            path=request.path,
+            watch="watch" in request.query,
+            is_dry_run="dryRun" in request.query,
+        )
         self.writes += api_request.is_write
         # Read it completely first: `decide` may kill the client that sends it.
         body = await request.read()

@@ -19,7 +19,7 @@ from pulumi_holdfast.cost import budget_problems, cost_report, summary
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.prices import CostRange, exactly, price_facts
-from pulumi_holdfast.stack_program import load_platform
+from pulumi_holdfast.stack_program import check_composable, load_platform
 from tests.support.aws_commands import option_problems
 from tests.support.builders.configurations import (
     AWS_REGION,
@@ -271,4 +271,4 @@ def test_a_budget_is_refused_while_a_price_is_unknown() -> None:
 def test_a_stack_above_its_budget_registers_nothing() -> None:
     cloud, document = cloud_of(aws_document(lambda d: d.update(budget=1)))
     with pytest.raises(ConfigError, match=r"holdfast:platform\.budget"):
-        cloud.build(document, {"aws:region": AWS_REGION}, "aws-test")
+        cloud.build(document, {"aws:region": AWS_REGION}, "aws-test", check_composable)

@@ -103,8 +103,8 @@ def write_chart(folder: Path, *, registry: str | None = None) -> None:
         "name": CONTROLLER,
         "description": "Moves training jobs down a ladder of pools when spot capacity is lost, and up again.",
         "type": "application",
-        "version": version("holdfast"),
-        "appVersion": version("holdfast"),
+        "version": version("pulumi-holdfast"),
+        "appVersion": version("pulumi-holdfast"),
         "kubeVersion": f">={'.'.join(map(str, OLDEST_VERSION))}.0-0",
     }
     (chart / "Chart.yaml").write_text(yaml.safe_dump(about, sort_keys=False), "utf-8")

@@ -55,7 +55,6 @@ def test_inside_a_cluster_is_made_when_there_is_one_and_not_after_it_is_gone(gke
         gke.stack.destroy()
     told = str(failure.value)
     assert "configured Kubernetes cluster is unreachable" in told, told
-    assert "i/o timeout" in told, "the message does not say that the address does not respond"
     gke.client.delete("v1", "ConfigMap", f"conf-{name}")
 
 

@@ -167,7 +167,6 @@ def test_an_unreachable_cluster_is_planned_and_then_refused_with_the_reason(
     ):
         stack.up(_elsewhere(name), reach=refused)
     assert client.get("v1", "Namespace", name) is None
-    assert client.get("v1", "Namespace", f"{name}-2"), "another provider of the program works"
     stack.destroy()
 
 

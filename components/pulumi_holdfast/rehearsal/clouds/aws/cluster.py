@@ -1,6 +1,7 @@
 """EKS clusters: computed outputs, refused changes, and lookups for what belongs to a cluster."""
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
@@ -175,7 +176,7 @@ RESOURCES: Mapping[str, Rules] = {
         force_replace=_disables_encryption,
         keeps=_keeps_encryption,
         computed={
-            "certificateAuthority": lambda request: {"data": f"{request.digest[:40]}=="},
+            "certificateAuthority": lambda request: {"data": b64encode(request.digest.encode()).decode()},
             "endpoint": _endpoint,
             "identities": _identities,
             "status": lambda _: "ACTIVE",
