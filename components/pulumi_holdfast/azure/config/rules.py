@@ -282,8 +282,8 @@ def _fixed_pool(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterat
     if sizes:
         yield from _named_machine(sizes[0], market, f"{at}.vmSizes[0]")
     if pool.roll_out:
-        allowed = "nothing: AKS upgrades the nodes of a scale set, in the maintenance window"
-        yield Problem(f"{at}.rollOut", "true with `scaling: fixed`", allowed, "Leave it out.")
+        fix = "Leave it out: AKS upgrades the nodes of a scale set, in the maintenance window."
+        yield Problem(f"{at}.rollOut", "true with `scaling: fixed`", "false", fix)
     yield from _price_cap(pool, f"{at}.spotMaxPrice")
     sources, example = {"reservation": pool.reservation}, "reservation: {group: ID}"
     yield from rules.reservation_problems(pool.capacity, sources, at, example=example)
