@@ -13,6 +13,7 @@ from pulumi_holdfast.ladder.reachability.elsewhere import check_images, check_jo
 from pulumi_holdfast.ladder.reachability.facts import Exported
 from pulumi_holdfast.ladder.reachability.shape import Shape
 from pulumi_holdfast.ladder.reachability.walk import walk_together
+from pulumi_holdfast.program.definitions import refusals
 from pulumi_holdfast.program.fields import unread
 from pulumi_holdfast.program.jobs.job_ends import (
     MUTATING,
@@ -80,6 +81,10 @@ def job_verdicts(
 ) -> Iterator[JobVerdict]:
     """Yield what is found about each job in the namespace of a ladder that runs on one of its tiers."""
     for job in jobs_on(ladder, resources):
+        refused = refusals(job.resource)
+        if refused:
+            yield JobVerdict(job=job, broken=refused)
+            continue
         if isinstance(job.label, str) and job.label not in {"", FOLLOWS_VALUE}:
             yield JobVerdict(job=job, note=_KEPT_OFF.format(key=FOLLOWS, value=job.label))
             continue

@@ -19,10 +19,12 @@ from pulumi_holdfast.ladder.reachability.elsewhere import check_checkpoints
 from pulumi_holdfast.ladder.reachability.facts import Exported
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk, walk
+from pulumi_holdfast.program.definitions import refusals
 from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
 from pulumi_holdfast.program.namespaces.ladders import (
     DeclaredLadder,
     DeclaredTier,
+    TrainingNamespace,
     candidates,
     first_tier_pools,
     shapes_of,
@@ -67,6 +69,7 @@ def find_notes(resources: Sequence[StackResource], settings: Settings) -> tuple[
 
 
 def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Finding]:
+    yield from _find_refused(resources, settings)
     for namespace in training_namespaces(resources):
         for ladder in candidates(namespace, resources).certain:
             pools = LadderPools.of(ladder, resources, settings)
@@ -99,6 +102,33 @@ def _find(resources: Sequence[StackResource], settings: Settings) -> Iterator[Fi
                     message=f"{namespace.title}: {problem}",
                     proven=is_proven and namespace.proven,
                 )
+
+
+def _find_refused(resources: Sequence[StackResource], settings: Settings) -> Iterator[Finding]:
+    """Yield the objects below each ladder that the API server refuses."""
+    for namespace in training_namespaces(resources):
+        for ladder in candidates(namespace, resources).certain:
+            pools = LadderPools.of(ladder, resources, settings)
+            for refused, problem in refused_objects(namespace, ladder, pools):
+                yield Finding(
+                    urn=refused.urn,
+                    message=f"{namespace.title}: {kind_and_name(refused)} cannot be created: {problem}.",
+                    proven=namespace.proven,
+                )
+
+
+def kind_and_name(resource: StackResource) -> str:
+    """Return an object in a message, by the name of its resource."""
+    return f"{resource.type.rpartition(':')[2]} {resource.logical_name!r}"
+
+
+def refused_objects(
+    namespace: TrainingNamespace, ladder: DeclaredLadder, pools: LadderPools
+) -> Iterator[tuple[StackResource, str]]:
+    """Yield the objects below a ladder that the API server refuses, and why: the namespace, the ladder, and its pools."""
+    of_ladder = (pool.resource for name in ladder.pools for pool in pools.named(name))
+    objects = {each.urn: each for each in (namespace.resource, ladder.resource, *of_ladder)}
+    yield from ((each, problem) for each in objects.values() for problem in refusals(each))
 
 
 def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:

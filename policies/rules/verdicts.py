@@ -41,7 +41,7 @@ from rule import PACK_SETTINGS, Finding, Level, Rule, RuleSeverity
 from rules import accelerators, aks_scaling, quotas
 from rules.ladder_end import KNOWN_LATER, fault_at_end, tier_title, waits_indefinitely, without_label
 from rules.program_jobs import JobVerdict, job_verdicts
-from rules.reachability import walks
+from rules.reachability import kind_and_name, refused_objects, walks
 
 
 class Word(StrEnum):
@@ -168,6 +168,8 @@ def _parts(
     for ladder in ladders.certain:
         pools = LadderPools.of(ladder, resources, settings)
         yield from _of_ladder(ladder, pools)
+        for refused, reason in refused_objects(namespace, ladder, pools):
+            yield Verdict(about=kind_and_name(refused), word=Word.BROKEN, reason=reason)
         for job in job_verdicts(ladder, pools, resources):
             yield _of_job(job, ladder, pools)
             if job.elsewhere:

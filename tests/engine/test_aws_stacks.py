@@ -238,7 +238,9 @@ def _scale_karpenter(client: KubeClient, replicas: int) -> None:
     )
 
 
-def test_a_destroy_without_karpenter_ends_at_the_pools_whose_machines_are_left(blocked: EngineFailure) -> None:
+def test_a_destroy_without_karpenter_ends_at_the_pools_whose_machines_are_left(
+    blocked: EngineFailure,
+) -> None:
     assert re.search(r"pool-\S+-node-pool: timed out waiting for the condition", str(blocked)), blocked
 
 

@@ -1,0 +1,182 @@
+"""Objects with a value that their definition refuses: the API server creates none of them, and what rests on them is broken."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import pytest
+import yaml
+
+from pulumi_holdfast.ladder.json import UNKNOWN, Json
+from pulumi_holdfast.ladder.labels import FOLLOWS, POOL
+from pulumi_holdfast.program.definitions import NODE_POOL, refusals
+from pulumi_holdfast.program.resources import StackResource, Value, is_fallback_policy, is_object
+from rule import PACK_DEFAULTS
+from rules.reachability import find_unreachable
+from rules.verdicts import Word, verdicts
+from tests.support.builders.policy_programs import STACKS, recorded
+from tests.support.builders.program_jobs import declared_jobset, job_program
+from tests.support.builders.stack_resources import (
+    A100,
+    A100_SPOT,
+    FALLBACK_POLICY_TYPE,
+    NODE_POOL_TYPE,
+    ladder,
+    namespace,
+    pools,
+    resource,
+)
+from tests.support.doc_pages import ROOT
+
+
+def of_nodes(**spec: Value) -> StackResource:
+    """A NodePool with this specification of its nodes."""
+    return resource(NODE_POOL_TYPE, "x", {"spec": {"template": {"spec": spec}}})
+
+
+def stops(program: Sequence[StackResource]) -> list[str]:
+    return [each.message for each in find_unreachable(program, PACK_DEFAULTS) if each.proven]
+
+
+def with_text(props: Mapping[str, Value], path: Sequence[str], value: Value) -> dict[str, Value]:
+    """These properties with a value at a path."""
+    first, *rest = path
+    inner = props.get(first)
+    return {**props, first: with_text(inner if is_object(inner) else {}, rest, value) if rest else value}
+
+
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_job_with_a_label_that_is_no_text_is_refused_by_the_api_server(value: float) -> None:
+    selecting: Json = {"nodeSelector": {POOL: "cpu-spot", "rack": value}}
+    for job, key in (
+        (declared_jobset({}, selector="cpu-spot", metadata={"labels": {FOLLOWS: value}}), FOLLOWS),
+        (declared_jobset(selecting), "rack"),
+    ):
+        assert any(
+            f"for {key}, which is no text, and the API server refuses it: quote" in each
+            for each in stops(job_program(job))
+        ), "an object is refused as a whole, in Go's words: cannot unmarshal bool into a string"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("Namespace", ("metadata", "labels")),
+        ("FallbackPolicy", ("metadata", "annotations")),
+        ("NodePool", ("spec", "template", "metadata", "labels")),
+        ("NodePool", ("metadata", "labels")),
+    ],
+)
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_ladder_with_an_object_that_the_api_server_refuses_is_broken(
+    kind: str, path: Sequence[str], value: float
+) -> None:
+    program = [
+        replace(each, props=with_text(each.props, (*path, "team"), value))
+        if each.type.endswith(f":{kind}")
+        else each
+        for each in job_program()
+    ]
+    assert any(f"{kind} " in each and "for team, which is no text" in each for each in stops(program)), (
+        "the object is refused as a whole, so the ladder is never complete"
+    )
+    (found,) = verdicts(program, PACK_DEFAULTS)
+    assert found.word is Word.BROKEN, "a value that no reader sees must not count as proved"
+
+
+def test_shape_whose_selector_is_no_text_is_broken() -> None:
+    shape: Json = {"name": "small", "selector": {"rack": 1.0}}
+    program = [
+        replace(each, props=with_text(each.props, ("spec", "shapes"), [shape]))
+        if is_fallback_policy(each.type)
+        else each
+        for each in job_program()
+    ]
+    assert any("`selector` has 1.0 for rack, which is no text" in each for each in stops(program)), (
+        "its pods would select less"
+    )
+
+
+def test_label_of_a_node_group_may_be_a_boolean() -> None:
+    group = resource("aws:eks/nodeGroup:NodeGroup", "gpu", {"labels": {"team": True}})
+    assert refusals(group) == (), "no API server reads it: the provider makes a text of it"
+
+
+@pytest.mark.parametrize(
+    ("made", "refusal"),
+    [
+        (resource(NODE_POOL_TYPE, "x", {"spec": {}}), "has no `spec.template`"),
+        (of_nodes(requirements="any"), "`spec.template.spec.requirements` is \"any\""),
+        (of_nodes(requirements=[{"key": "a", "operator": "Like", "values": []}]), "requirements.operator` is \"Like\""),
+        (of_nodes(taints=[{"key": "spot", "effect": "Repel"}]), "taints.effect` is \"Repel\""),
+        (of_nodes(expireAfter="30d"), "`spec.template.spec.expireAfter` is \"30d\""),
+        (resource(NODE_POOL_TYPE, "x", {"spec": {"template": {}, "limits": {"cpu": "lots"}}}), "`spec.limits.*` is \"lots\""),
+        (resource(FALLBACK_POLICY_TYPE, "x", {}), "has no `spec.tiers`"),
+        (ladder([A100_SPOT, A100_SPOT, A100]), "tier 2 names pool 'a100-spot', which is already tier 1"),
+        (ladder([{**A100_SPOT, "maxFailures": "many"}, A100]), "`spec.tiers.maxFailures` is \"many\""),
+        (ladder([{**A100_SPOT, "procurementTimeout": "20 min"}, A100]), "`spec.tiers.procurementTimeout` is \"20 min\""),
+    ],
+)  # fmt: skip
+def test_value_that_a_definition_refuses_is_named_with_what_is_allowed(
+    made: StackResource, refusal: str
+) -> None:
+    (found,) = refusals(made)
+    assert refusal in found
+
+
+def test_values_that_definitions_allow_and_those_that_are_not_known_are_not_refused() -> None:
+    allowed = of_nodes(
+        expireAfter="720h30m", taints=[{"key": "spot", "effect": "NoExecute"}], requirements=UNKNOWN
+    )
+    assert refusals(allowed) == ()
+    assert not [
+        each
+        for name in STACKS
+        for made in recorded(name)
+        if not made.type.endswith("Definition")
+        for each in refusals(made)
+    ]
+
+
+def test_ladder_with_a_timeout_that_its_definition_refuses_is_broken() -> None:
+    program = [namespace(), ladder([{**A100_SPOT, "procurementTimeout": "20 min"}, A100]), *pools()]
+    assert any("FallbackPolicy 'vision-ladder' cannot be created" in each for each in stops(program))
+    (found,) = verdicts(program, PACK_DEFAULTS)
+    assert found.word is Word.BROKEN
+
+
+def forms(schema: object, path: str = "") -> Iterator[str]:
+    """The paths of a published definition whose texts have a form of their own: a pattern or a list of values."""
+    node = cast("Mapping[str, object]", schema)
+    if "items" in node:
+        yield from forms(node["items"], path)
+    if "pattern" in node or "enum" in node:
+        yield path
+    for name, below in cast("Mapping[str, object]", node.get("properties", {})).items():
+        yield from forms(below, f"{path}.{name}".lstrip("."))
+
+
+#: No verdict rests on them, and the update says that they are wrong.
+_OTHERS = {
+    "spec.disruption.budgets.duration",
+    "spec.disruption.budgets.nodes",
+    "spec.disruption.budgets.reasons",
+    "spec.disruption.budgets.schedule",
+    "spec.template.spec.nodeClassRef.group",
+    "spec.template.spec.requirements.key",
+    "spec.template.spec.startupTaints.key",
+    "spec.template.spec.startupTaints.value",
+    "spec.template.spec.taints.key",
+    "spec.template.spec.taints.value",
+}
+
+
+def test_every_form_of_a_nodepool_that_verdicts_rest_on_is_in_the_table() -> None:
+    text = (
+        ROOT / "components/pulumi_holdfast/kubernetes/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml"
+    ).read_text("utf-8")
+    (stored,) = (each for each in yaml.safe_load(text)["spec"]["versions"] if each["storage"])
+    published = set(
+        forms({"properties": {"spec": stored["schema"]["openAPIV3Schema"]["properties"]["spec"]}})
+    )
+    assert published - _OTHERS <= NODE_POOL.keys()
