@@ -72,7 +72,9 @@ def default_requests(
         and is_same_cluster(each, near, resources) is not False
     ]
     given = [each for each in found if each]
-    return UNKNOWN if UNKNOWN in given or len(given) > 1 else next(iter(given), {})
+    if UNKNOWN in given or len(given) > 1:
+        return UNKNOWN
+    return given[0] if given else {}
 
 
 def _defaults(limit_range: StackResource) -> Mapping[str, Value] | Unknown:
