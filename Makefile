@@ -137,7 +137,7 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 
 .PHONY: chaos
 chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6, or TWO=1 FAULTS=300
-	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30)) $(if $(PICTURE),--picture $(PICTURE))
+	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30))
 
 .PHONY: bench
 bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts
@@ -145,8 +145,6 @@ bench: tools ## measure previews against the same resources and ConfigMaps, and 
 
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
-	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/clouds
-	@$(UV) --no-config pip install --quiet --python .tools/clouds --require-hashes -r tests/soak/judges/requirements.lock
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))
 
 .PHONY: mutants
@@ -187,9 +185,7 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header components/pulumi_holdfast/controller/requirements.in -o components/pulumi_holdfast/controller/requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
-	@$(UV) --no-config pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-annotate --no-header tests/soak/judges/requirements.in -o tests/soak/judges/requirements.lock
 
 .PHONY: schemas
-schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md from the configuration's model
+schemas: venv ## regenerate the editors' schemas and the tables of docs/configuration.md and docs/fallback.md
 	@$(HOLDFAST) schemas

@@ -1,4 +1,4 @@
-"""The clouds that a stack can use: for each, its parser, its composition root, and its provider packages.
+"""The clouds that a stack can use: for each, its parser, its training cluster, and its provider packages.
 
 The modules of a cloud are imported only for a stack on that cloud, so that a user of one cloud installs one SDK.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.config.preflight.quotas import QuotaUse
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
+    from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.local.config.sections import LocalPlatform
@@ -43,7 +44,8 @@ class Cloud:
     """A cloud as the program uses it.
 
     `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, calls a check of it, then
-    composes the stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the Pulumi
+    makes the training cluster of the stack of that name and returns its outputs; None for a cluster without any. Both get the
+    stack's values under the keys of `settings`. `provider_packages` are the Pulumi
     providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
     not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
     compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
@@ -51,7 +53,7 @@ class Cloud:
 
     provider_packages: tuple[str, ...]
     read: Callable[[Json, Settings], Platform]
-    build: Callable[[Json, Settings, str, Check], None]
+    build: Callable[[Json, Settings, str, Check], ClusterOutputs | None]
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
@@ -77,6 +79,10 @@ def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
     return gcp_summaries(platform)
 
 
+#: The logical name of the cluster of a stack, which begins the names of all its resources.
+_CLUSTER: Final = "main"
+
+
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
     from pulumi_holdfast.local.config.sections import read_local_platform
 
@@ -85,10 +91,10 @@ def _read_local(document: Json, _: Settings) -> LocalPlatform:
 
 def _build_local(document: Json, settings: Settings, stack: str, check: Check) -> None:
     platform = _read_local(document, settings)
-    from pulumi_holdfast.local.training_cluster import compose
+    from pulumi_holdfast.local.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    compose(platform, stack)
+    TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack))
 
 
 _AWS_REGION: Final = "aws:region"
@@ -102,14 +108,16 @@ def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
     return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
 
-def _build_aws(document: Json, settings: Settings, stack: str, check: Check) -> None:
+def _build_aws(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
     platform = _read_aws(document, settings)
     from pulumi_holdfast.aws.control_plane.access import Caller
-    from pulumi_holdfast.aws.training_cluster import compose
+    from pulumi_holdfast.aws.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
-    compose(platform, stack, Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn))
+    caller = Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn)
+    args = TrainingClusterArgs(platform=platform, environment=stack, caller=caller)
+    return TrainingCluster(_CLUSTER, args).outputs
 
 
 def _missing_aws_command() -> Problem | None:
@@ -140,12 +148,12 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
     )
 
 
-def _build_azure(document: Json, settings: Settings, stack: str, check: Check) -> None:
+def _build_azure(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
     platform = _read_azure(document, settings)
-    from pulumi_holdfast.azure.training_cluster import compose
+    from pulumi_holdfast.azure.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    compose(platform, stack)
+    return TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack)).outputs
 
 
 def _missing_azure_command() -> Problem | None:
@@ -176,12 +184,12 @@ def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 
 
-def _build_gcp(document: Json, settings: Settings, stack: str, check: Check) -> None:
+def _build_gcp(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
     platform = _read_gcp(document, settings)
-    from pulumi_holdfast.gcp.training_cluster import compose
+    from pulumi_holdfast.gcp.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    compose(platform, stack)
+    return TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack)).outputs
 
 
 def _missing_gcp_command() -> Problem | None:

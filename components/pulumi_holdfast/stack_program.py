@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.clouds import Cloud, Platform, Settings
     from pulumi_holdfast.config.preflight.cloud_commands import Runner
     from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
 #: What a preview shows without access to the cluster. The Kubernetes provider then compares inputs with the state.
@@ -32,14 +33,14 @@ NOT_COMPARED: Final = (
 
 
 def main() -> None:
-    """Compose the selected stack in a process of its own: the program of this repository, and of projects from `templates/`."""
+    """Make the training cluster of the selected stack in a process of its own: the program of this repository, and of projects from `templates/`."""
     # The process ends in seconds, and its garbage with it: to look for garbage takes a tenth of its time.
     gc.disable()
     run(check_access=True)
 
 
 def run(*, check_access: bool = False) -> None:
-    """Compose the selected stack.
+    """Make the training cluster of the selected stack, and export its outputs.
 
     Raises pulumi.RunError, which the engine shows as one message, for an invalid configuration. With `check_access` it
     also raises for addresses that stand for the user's own, and, unless this is a preview, if a credential plugin is missing
@@ -52,36 +53,27 @@ def run(*, check_access: bool = False) -> None:
             _raise(*placeholder_address_problems(document, PLATFORM))
             _refuse_or_warn(cloud.missing_command())
             _refuse_or_warn(cloud.unreachable_api_server(document, settings, stack))
-        cloud.build(document, settings, stack, check_composable)
+        outputs = cloud.build(document, settings, stack, check_budget)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
+    if outputs is not None:
+        export(outputs)
 
 
-def check_composable(platform: Platform) -> None:
-    """Check rules across fields before the first resource: the jobs' paths down their ladders, the budget, the controller.
+def export(outputs: ClusterOutputs) -> None:
+    """Export the outputs of a training cluster as those of the stack."""
+    for name, value in outputs.by_name().items():
+        pulumi.export(name, value)
 
-    Raises ConfigError. A preview prints the cost of the stack.
-    """
-    from pulumi_holdfast.config.clusters import unused_cluster_warnings
-    from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
+
+def check_budget(platform: Platform) -> None:
+    """Check that the stack costs no more than its budget. Raises ConfigError. A preview prints the cost."""
     from pulumi_holdfast.cost import budget_problems, stack_cost, summary
-    from pulumi_holdfast.kubernetes.controller_program import controller_archives
 
-    pools = pool_summaries(platform)
-    cost = stack_cost(platform, pools)
-    budget = None if platform.cloud == "local" else platform.budget
-    problems = (*reachability_problems(platform.namespaces, pools), *budget_problems(budget, cost))
-    if problems:
-        raise ConfigError(problems)
-    for warning in (
-        *reachability_warnings(platform.namespaces, pools, platform.cloud),
-        *unused_cluster_warnings(platform.clusters, platform.namespaces),
-    ):
-        pulumi.log.warn(warning)
+    cost = stack_cost(platform, pool_summaries(platform))
+    _raise(*budget_problems(None if platform.cloud == "local" else platform.budget, cost))
     if pulumi.runtime.is_dry_run():
         pulumi.log.info(summary(cost))
-    if platform.fallback.image is None:
-        controller_archives()
 
 
 def load_platform(stack_file: Path) -> Platform:

@@ -17,7 +17,6 @@ from rule import Finding, Group, Level, Rule, RuleSeverity
 
 _ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 _SERVICE: Final = "spot.amazonaws.com"
-_COMPONENT: Final = "holdfast:index:SpotServiceLinkedRole"
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
@@ -41,8 +40,6 @@ def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Findin
 
 
 def _creates_role(resource: StackResource) -> bool:
-    if resource.type == _COMPONENT:
-        return True
     return resource.type == _ROLE and at(resource.props, "awsServiceName") in (_SERVICE, UNKNOWN)
 
 

@@ -11,6 +11,7 @@ from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.configurations import AWS_REGION, aws_platform
 from tests.support.clusters.cloud_program import CloudProgram, bucket
+from tests.support.fakes.pulumi_engine import asking_component
 
 pytestmark = pytest.mark.engine
 
@@ -25,7 +26,7 @@ def stack(tmp_path: Path) -> CloudProgram:
 def asking_first() -> None:
     """Ask the account as the program does, then make something."""
     try:
-        account = check_account(aws_platform(), "aws-dev")
+        account = check_account(aws_platform(), "aws-dev", parent=asking_component())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     pulumi.export("zones", list(account.zones or ()))
@@ -47,14 +48,10 @@ def grant(stack: CloudProgram, code: str, vcpus: int) -> None:
 
 def test_facts_that_the_simulator_does_not_know_are_named_and_reject_nothing(stack: CloudProgram) -> None:
     made = stack.up(asking_first)
-    assert made.outputs["zones"] == ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"], (
-        "the account's zones, in order"
-    )
-    assert "servicequotas:GetServiceQuota (L-1216C47A, L-34B43A08, L-417A185B, L-7212CCBC)" in made.stdout, (
-        "its quotas were not checked, and that is said"
-    )
-    assert not made.problems, "as a warning"
-    assert stack.up(asking_first).changed == 0, "asking again changes nothing"
+    assert made.outputs["zones"] == ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"]
+    assert "servicequotas:GetServiceQuota (L-1216C47A, L-34B43A08, L-417A185B, L-7212CCBC)" in made.stdout
+    assert not made.problems
+    assert stack.up(asking_first).changed == 0
 
 
 def test_a_quota_of_zero_stops_the_run_before_any_change(stack: CloudProgram) -> None:
@@ -62,10 +59,10 @@ def test_a_quota_of_zero_stops_the_run_before_any_change(stack: CloudProgram) ->
     with pytest.raises(EngineFailure) as refused:
         stack.up(asking_first)
     message = str(refused.value)
-    assert "holdfast:platform.pools[2]: got machines of 96 vCPUs or more" in message, "the pool is named"
-    assert f"--quota-code {P4_SPOT} --desired-value 768 --region us-west-2" in message, "and what to do"
-    assert "Traceback" not in message, "no user reads one"
-    assert not stack.objects("aws:s3/bucket:Bucket"), "what comes after it in the program was not made"
+    assert "holdfast:platform.pools[2]: got machines of 96 vCPUs or more" in message
+    assert f"--quota-code {P4_SPOT} --desired-value 768 --region us-west-2" in message
+    assert "Traceback" not in message
+    assert not stack.objects("aws:s3/bucket:Bucket")
 
 
 def test_the_stack_is_created_with_a_granted_quota(stack: CloudProgram) -> None:
@@ -73,4 +70,4 @@ def test_the_stack_is_created_with_a_granted_quota(stack: CloudProgram) -> None:
     with pytest.raises(EngineFailure):
         stack.preview(asking_first)
     grant(stack, P4_SPOT, 768)
-    assert stack.up(asking_first).changes["create"] == 2, "the stack and what it makes"
+    assert stack.up(asking_first).changes["create"] == 2

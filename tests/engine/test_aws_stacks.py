@@ -126,9 +126,9 @@ def test_it_adopts_the_spot_role_of_the_account(stack: Stack) -> None:
     with stack.session() as rehearsal:
         made = rehearsal.up()
         again = rehearsal.up(judged=True)
-    assert made.changes["import"] == 1, "the role is adopted, and no second one is asked for"
-    assert "update" not in made.changes, "an import that updates needs more rights than to read"
-    assert _spot_role(stack).inputs == before.inputs, "its description and tags belong to the account"
+    assert made.changes["import"] == 1
+    assert "update" not in made.changes
+    assert _spot_role(stack).inputs == before.inputs
     assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
 
 
@@ -137,39 +137,35 @@ def test_jobs_may_move_to_a_stack_and_those_of_another_cluster_may_come(
 ) -> None:
     policy = mapping(client.get("holdfast.dev/v1alpha1", "FallbackPolicy", "ladder", "vision"))
     tiers = [mapping(tier) for tier in sequence(mapping(policy["spec"])["tiers"])]
-    assert [tier.get("cluster") for tier in tiers] == [None, THERE, None], "the API server takes the ladder"
+    assert [tier.get("cluster") for tier in tiers] == [None, THERE, None]
     deployment = mapping(client.get("apps/v1", "Deployment", "fallback-controller", "holdfast-system"))
     pod = mapping(mapping(mapping(deployment["spec"])["template"])["spec"])
-    assert f"'audience': '{SERVER}'" in str(pod["volumes"]), "the token is for the other stack's API server"
+    assert f"'audience': '{SERVER}'" in str(pod["volumes"])
     clusters = mapping(client.get("v1", "ConfigMap", "fallback-controller-clusters", "holdfast-system"))
-    assert SERVER in str(mapping(clusters["data"])[THERE]), "which its outputs name"
+    assert SERVER in str(mapping(clusters["data"])[THERE])
     cloud = _aws(stack).read()
     (trusted,) = cloud.of_type("aws:eks/identityProviderConfig:IdentityProviderConfig")
     (cluster,) = cloud.of_type("aws:eks/cluster:Cluster")
     asked = mapping(trusted.inputs["oidc"])
-    assert (asked["issuerUrl"], asked["clientId"]) == (ISSUER, cluster.outputs["endpoint"]), (
-        "it trusts the home of other jobs, with tokens for itself"
-    )
+    assert (asked["issuerUrl"], asked["clientId"]) == (ISSUER, cluster.outputs["endpoint"])
     bound = {
         str(mapping(each["metadata"])["namespace"])
         for each in client.list("rbac.authorization.k8s.io/v1", "RoleBinding")
         if mapping(each["metadata"])["name"] == "fallback-copies"
     }
-    assert bound == {"vision"}, "that controller has rights in the named namespace alone"
+    assert bound == {"vision"}
 
 
 def test_every_image_in_the_cluster_comes_from_the_mirror(stack: Stack, client: KubeClient) -> None:
     images = _images(client)
-    assert len(images) >= 3, "JobSet, KubeRay and Karpenter run something"
+    assert len(images) >= 3
     assert [image for image in images if not image.startswith(f"{IMAGES}/")] == [], "it would never start"
 
 
 def test_machines_get_the_instance_profile_of_the_stack(stack: Stack, client: KubeClient) -> None:
     (profile,) = _aws(stack).read().of_type("aws:iam/instanceProfile:InstanceProfile")
     for found in client.list("karpenter.k8s.aws/v1", "EC2NodeClass"):
-        assert mapping(found["spec"])["instanceProfile"] == profile.outputs["name"], (
-            "Karpenter cannot make one: IAM is not reached from here"
-        )
+        assert mapping(found["spec"])["instanceProfile"] == profile.outputs["name"]
 
 
 def test_a_rayjob_runs_on_spot(stack: Stack, client: KubeClient) -> None:
@@ -185,7 +181,7 @@ def test_a_rayjob_runs_on_spot(stack: Stack, client: KubeClient) -> None:
     bought = [
         mapping(mapping(claim["metadata"])["labels"]) for claim in client.list("karpenter.sh/v1", "NodeClaim")
     ]
-    assert "spot" in {str(labels["karpenter.sh/capacity-type"]) for labels in bought}, "its workers select it"
+    assert "spot" in {str(labels["karpenter.sh/capacity-type"]) for labels in bought}
 
 
 def test_machines_of_karpenter_are_no_drift(stack: Stack) -> None:
@@ -200,13 +196,13 @@ def test_machines_of_karpenter_are_no_drift(stack: Stack) -> None:
 def blocked(stack: Stack) -> EngineFailure:
     """The failure of a destroy with a RayJob and its machines running, while Karpenter has no replicas."""
     client = KubeClient.from_kubeconfig(stack.kubeconfig)
-    assert client.list("karpenter.sh/v1", "NodeClaim"), "machines run"
+    assert client.list("karpenter.sh/v1", "NodeClaim")
     _scale_karpenter(client, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kubernetes_plugin, "LONGEST_DELETE_SECONDS", 20.0)
         with stack.session() as rehearsal, pytest.raises(EngineFailure) as failure:
             rehearsal.destroy()
-    assert client.list("karpenter.sh/v1", "NodeClaim"), "a destroy without Karpenter forgets no machine"
+    assert client.list("karpenter.sh/v1", "NodeClaim")
     _scale_karpenter(client, 2)
     client.close()
     return failure.value
@@ -247,38 +243,38 @@ def test_a_destroy_without_karpenter_ends_at_the_pools_whose_machines_are_left(
 def test_a_destroy_under_a_running_rayjob_leaves_only_the_role_of_the_account(
     stack: Stack, client: KubeClient, destroyed: CommandOutcome
 ) -> None:
-    assert destroyed.problems == (), "the engine has nothing to complain of"
-    assert left_in_cluster(client) == [], "machines, pools or releases are left"
+    assert destroyed.problems == ()
+    assert left_in_cluster(client) == []
     (left,) = _aws(stack).read().all()
-    assert left.type == ROLE, "the account's role stays"
-    assert left.inputs["tags"] == {"owner": "platform"}, "and is still the account's, not the stack's"
+    assert left.type == ROLE
+    assert left.inputs["tags"] == {"owner": "platform"}
 
 
 @pytest.mark.parametrize(
     ("first", "then"),
     [
         # What trains, and what its finalizers wait for.
-        (":Namespace namespace-", ":NodePool pool-"),
-        (":Namespace namespace-", ":Release operators-"),
+        (":Namespace main-namespace-", ":NodePool main-pool-"),
+        (":Namespace main-namespace-", ":Release main-operators-"),
         # Machines are ended by Karpenter, which is let do so.
-        (":NodePool pool-", ":Release "),
-        (":EC2NodeClass pool-", ":Release karpenter-operator-"),
-        (":EC2NodeClass pool-", "aws:eks:AccessEntry node-access-"),
-        (":Release karpenter-operator-controller", "aws:eks:PodIdentityAssociation karpenter-"),
-        (":Release karpenter-operator-controller", "aws:iam:RolePolicy karpenter-"),
-        (":Release karpenter-operator-controller", "aws:sqs:Queue karpenter-"),
-        (":Release karpenter-operator-controller", "aws:iam:InstanceProfile karpenter-"),
+        (":NodePool main-pool-", ":Release "),
+        (":EC2NodeClass main-pool-", ":Release main-karpenter-operator-"),
+        (":EC2NodeClass main-pool-", "aws:eks:AccessEntry main-node-access-"),
+        (":Release main-karpenter-operator-controller", "aws:eks:PodIdentityAssociation main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:iam:RolePolicy main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:sqs:Queue main-karpenter-"),
+        (":Release main-karpenter-operator-controller", "aws:iam:InstanceProfile main-karpenter-"),
         # All that is inside goes while its deployer is let in and its pods have nodes.
-        ("kubernetes:", "aws:eks:AccessPolicyAssociation cluster-admins-"),
-        ("kubernetes:", "aws:eks:Addon cluster-"),
-        ("kubernetes:", "aws:eks:NodeGroup cluster-"),
-        ("aws:eks:Addon cluster-services-", "aws:eks:NodeGroup cluster-"),
-        ("aws:eks:NodeGroup cluster-", "aws:eks:Addon cluster-addons-"),
-        ("aws:eks:Addon cluster-", "aws:eks:Cluster cluster-"),
-        ("aws:eks:Cluster cluster-", "aws:kms:Key cluster-"),
+        ("kubernetes:", "aws:eks:AccessPolicyAssociation main-cluster-admins-"),
+        ("kubernetes:", "aws:eks:Addon main-cluster-"),
+        ("kubernetes:", "aws:eks:NodeGroup main-cluster-"),
+        ("aws:eks:Addon main-cluster-services-", "aws:eks:NodeGroup main-cluster-"),
+        ("aws:eks:NodeGroup main-cluster-", "aws:eks:Addon main-cluster-addons-"),
+        ("aws:eks:Addon main-cluster-", "aws:eks:Cluster main-cluster-"),
+        ("aws:eks:Cluster main-cluster-", "aws:kms:Key main-cluster-"),
         # What everything drains through.
-        ("aws:eks:Cluster cluster-", "aws:ec2:VpcEndpoint network-"),
-        ("aws:ec2:VpcEndpoint network-", "aws:ec2:Vpc network-"),
+        ("aws:eks:Cluster main-cluster-", "aws:ec2:VpcEndpoint main-network-"),
+        ("aws:ec2:VpcEndpoint main-network-", "aws:ec2:Vpc main-network-"),
     ],
 )
 def test_it_is_destroyed_in_an_order_that_leaves_nothing(
@@ -293,6 +289,6 @@ def test_it_is_destroyed_in_an_order_that_leaves_nothing(
 
 def test_node_classes_outlive_their_pools(blocked: EngineFailure, destroyed: CommandOutcome) -> None:
     gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
-    for pool in gone.matching(":NodePool pool-"):
+    for pool in gone.matching(":NodePool main-pool-"):
         (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")
-        assert gone.too_early([pool], [own]) == [], "Karpenter ends machines as their class says"
+        assert gone.too_early([pool], [own]) == []

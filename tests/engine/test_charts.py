@@ -69,31 +69,29 @@ def environment(pod: Json) -> dict[str, object]:
 
 def test_chart_tag_and_digest_are_of_the_pinned_version(deployment: Json, pod: Json) -> None:
     labels = mapping(deployment, "metadata", "labels")
-    assert labels["helm.sh/chart"] == f"karpenter-{versions.KARPENTER}", "the chart that is published"
+    assert labels["helm.sh/chart"] == f"karpenter-{versions.KARPENTER}"
     (container,) = objects(pod, "containers")
     wanted = f"public.ecr.aws/karpenter/controller:{versions.KARPENTER}@{RELEASE['digest']}"
-    assert container["image"] == wanted, "the repository's chart carries an older release's tag and digest"
+    assert container["image"] == wanted
 
 
 def test_two_controllers_run_in_two_zones_or_stay_pending(deployment: Json, pod: Json) -> None:
-    assert value(deployment, "spec", "replicas") == 2, "one takes over from the other"
+    assert value(deployment, "spec", "replicas") == 2
     (spread,) = objects(pod, "topologySpreadConstraints")
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == (
         "topology.kubernetes.io/zone",
         "DoNotSchedule",
     )
-    assert spread["maxSkew"] == 1, "never both in one zone while there is another"
-    assert value(spread, "labelSelector", "matchLabels"), "counted among themselves"
+    assert spread["maxSkew"] == 1
+    assert value(spread, "labelSelector", "matchLabels")
     anti = objects(pod, "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    assert anti[0]["topologyKey"] == "kubernetes.io/hostname", "nor on one node"
+    assert anti[0]["topologyKey"] == "kubernetes.io/hostname"
 
 
 def test_controllers_run_on_system_nodes_only(pod: Json) -> None:
-    assert mapping(pod, "nodeSelector")["holdfast.dev/system"] == "true", "the system nodes"
-    assert {"key": "CriticalAddonsOnly", "operator": "Exists"} in objects(pod, "tolerations"), (
-        "which are tainted"
-    )
-    assert pod["priorityClassName"] == "system-cluster-critical", "no job takes its place"
+    assert mapping(pod, "nodeSelector")["holdfast.dev/system"] == "true"
+    assert {"key": "CriticalAddonsOnly", "operator": "Exists"} in objects(pod, "tolerations")
+    assert pod["priorityClassName"] == "system-cluster-critical"
 
 
 def test_the_controller_has_its_settings(environment: dict[str, object]) -> None:
@@ -104,8 +102,8 @@ def test_the_controller_has_its_settings(environment: dict[str, object]) -> None
         "CLUSTER_NAME": "holdfast-dev",
         "INTERRUPTION_QUEUE": "notices",
         "EKS_CONTROL_PLANE": "true",
-    }, "it ends at its start, or hears of no interruption, without"
-    assert "ISOLATED_VPC" not in environment, "it reaches IAM and the price list"
+    }
+    assert "ISOLATED_VPC" not in environment
 
 
 def test_an_isolated_controller_is_configured_so(tmp_path: Path) -> None:
@@ -115,22 +113,18 @@ def test_an_isolated_controller_is_configured_so(tmp_path: Path) -> None:
         one for one in rendered("karpenter", NAMESPACE, isolated, tmp_path) if one["kind"] == "Deployment"
     ]
     (container,) = objects(found, "spec", "template", "spec", "containers")
-    assert {"name": "ISOLATED_VPC", "value": "true"} in objects(container, "env"), (
-        "else it waits for IAM forever"
-    )
+    assert {"name": "ISOLATED_VPC", "value": "true"} in objects(container, "env")
 
 
 def test_its_service_account_is_the_one_its_identity_is_bound_to(release: list[Json], pod: Json) -> None:
     accounts = {text(one, "metadata", "name") for one in release if one["kind"] == "ServiceAccount"}
-    assert accounts == {SERVICE_ACCOUNT}, "the association is by this name"
-    assert pod["serviceAccountName"] == SERVICE_ACCOUNT, "and so are the pods"
+    assert accounts == {SERVICE_ACCOUNT}
+    assert pod["serviceAccountName"] == SERVICE_ACCOUNT
 
 
 def test_every_feature_gate_has_a_value(environment: dict[str, object]) -> None:
     gates = str(environment["FEATURE_GATES"]).split(",")
-    assert all(gate.partition("=")[2] for gate in gates), (
-        f"an empty gate ends the controller at its start: {gates}"
-    )
+    assert all(gate.partition("=")[2] for gate in gates)
 
 
 WORKSPACE = Workspace(project_root=PROJECT)
@@ -178,7 +172,7 @@ def is_let_in(pod: Json, labels: Mapping[str, str]) -> bool:
 
 def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
     listed = labels.get(str(expression["key"])) in cast("list[str]", expression["values"])
-    assert expression["operator"] in {"In", "NotIn"}, f"{expression} asks for what this test does not know"
+    assert expression["operator"] in {"In", "NotIn"}
     return listed is (expression["operator"] == "In")
 
 
@@ -196,15 +190,13 @@ def test_every_image_of_a_chart_comes_from_the_mirror(chart: str) -> None:
 @pytest.mark.parametrize("chart", ["jobset", "kuberay-operator"])
 def test_two_replicas_have_anti_affinity(chart: str) -> None:
     (deployment,) = chart_objects(chart, "Deployment")
-    assert value(deployment, "spec", "replicas") == 2, "as many as asked for"
+    assert value(deployment, "spec", "replicas") == 2
     pod = pod_of(deployment)
     (preferred,) = objects(
         pod, "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
     )
     avoided = mapping(preferred, "podAffinityTerm", "labelSelector", "matchLabels")
-    assert avoided.items() <= mapping(pod, "metadata", "labels").items(), (
-        "they must know each other by labels which the chart gives them"
-    )
+    assert avoided.items() <= mapping(pod, "metadata", "labels").items()
 
 
 @pytest.mark.parametrize(
@@ -212,11 +204,9 @@ def test_two_replicas_have_anti_affinity(chart: str) -> None:
 )
 def test_a_device_plugin_runs_only_on_nodes_with_its_devices(chart: str, efa: bool) -> None:
     plugin = pod_of(next(found for found in chart_objects(chart, "DaemonSet") if _name(found) == chart))
-    assert is_let_in(plugin, node_labels(pool(has_gpus=True), efa=efa)), (
-        "the nodes of such a pool wait for it"
-    )
-    assert not is_let_in(plugin, node_labels(pool(), efa=False)), "elsewhere it finds nothing"
-    assert {"operator": "Exists"} in objects(plugin, "spec", "tolerations"), "whatever taints such a node has"
+    assert is_let_in(plugin, node_labels(pool(has_gpus=True), efa=efa))
+    assert not is_let_in(plugin, node_labels(pool(), efa=False))
+    assert {"operator": "Exists"} in objects(plugin, "spec", "tolerations")
 
 
 def _name(workload: Json) -> str:

@@ -11,7 +11,6 @@ import pytest
 
 from pulumi_holdfast.aws import checkpoints as s3
 from pulumi_holdfast.azure import checkpoints as blob
-from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.azure.private_endpoint import (
     BlobPrivateEndpoint,
     BlobPrivateEndpointArgs,
@@ -19,6 +18,7 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZoneArgs,
 )
 from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.gcp import checkpoints as gcs
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
@@ -244,14 +244,14 @@ def test_a_development_stack_is_destroyed_with_its_checkpoints(
     made = stack.up(register)
     (store,) = stack.objects(cloud.store)
     uri = cloud.uri.format(store=store.id, accountName=store.inputs.get("accountName"))
-    assert made.outputs["vision"] == uri, "the output names the path of the namespace"
-    assert stack.up(register).changed == 0, "a second run has nothing to do"
+    assert made.outputs["vision"] == uri
+    assert stack.up(register).changed == 0
     stack.refresh(register)
-    assert stack.up(register).changed == 0, "nor after a refresh"
+    assert stack.up(register).changed == 0
 
     cloud.write_checkpoint(stack)
     stack.destroy()
-    assert cloud.kinds_left(stack) == cloud.remaining, "neither the store nor access to it is left"
+    assert cloud.kinds_left(stack) == cloud.remaining
 
 
 def without_protection(program: Callable[[], None]) -> Callable[[], None]:
@@ -280,26 +280,20 @@ def test_a_protected_stack_retains_its_store_and_a_new_stack_does_not_conflict(
     cloud.write_checkpoint(stack)
     with pytest.raises(EngineFailure, match="protected"):
         stack.destroy()
-    assert stack.objects(cloud.store) == before, "a destroy by mistake deletes nothing"
+    assert stack.objects(cloud.store) == before
 
-    assert "delete" not in stack.up(without_protection(register)).changes, (
-        "lifting the protection deletes nothing yet"
-    )
+    assert "delete" not in stack.up(without_protection(register)).changes
     stack.destroy()
-    assert cloud.kinds_left(stack) == cloud.retained, (
-        "access is gone; what keeps and guards checkpoints stays"
-    )
-    assert stack.objects(cloud.store) == before, "it is the same store"
+    assert cloud.kinds_left(stack) == cloud.retained
+    assert stack.objects(cloud.store) == before
     if cloud.checkpoint is not None:
-        assert stack.objects(cloud.checkpoint), "with the checkpoints in it"
+        assert stack.objects(cloud.checkpoint)
     if name == "azure":
         (group,) = stack.objects(GROUP)
-        assert group.inputs["resourceGroupName"] != "holdfast-azure-dev", (
-            "the stack's own group is deleted with all that is in it: the store is in another one"
-        )
+        assert group.inputs["resourceGroupName"] != "holdfast-azure-dev"
 
     stack.up(register)
-    assert len(stack.objects(cloud.store)) == 2, "the new stack has its own store beside the retained one"
+    assert len(stack.objects(cloud.store)) == 2
 
 
 def test_each_namespace_gets_access_to_its_folder_on_gcs(tmp_path: Path) -> None:
@@ -309,7 +303,7 @@ def test_each_namespace_gets_access_to_its_folder_on_gcs(tmp_path: Path) -> None
     assert {folder: member.rpartition("/subject/")[2] for folder, member in given.items()} == {
         "tabular/": "ns/tabular/sa/trainer-gcp-dev",
         "vision/": "ns/vision/sa/trainer-gcp-dev",
-    }, "and no other"
+    }
 
 
 def test_no_folder_is_granted_before_the_project_has_a_cluster(tmp_path: Path) -> None:
@@ -325,28 +319,26 @@ def test_no_folder_is_granted_before_the_project_has_a_cluster(tmp_path: Path) -
 
     with pytest.raises(EngineFailure, match=r"Identity Pool does not exist \(ml\.svc\.id\.goog\)"):
         project.up(partial(on_gcs, protected=False))
-    assert project.up(with_cluster).changes["create"], "the first cluster creates the identity pool"
-    assert len(project.objects(FOLDER_GRANT)) == 2, "both namespaces have access"
+    assert project.up(with_cluster).changes["create"]
+    assert len(project.objects(FOLDER_GRANT)) == 2
 
 
 def test_each_namespace_gets_access_to_its_container_by_its_identity(on_azure: CloudProgram) -> None:
     made = on_azure.up(partial(on_blob, protected=False))
     identities = {one.outputs["principalId"]: one for one in on_azure.objects(IDENTITY)}
     given = {str(one.inputs["scope"]).rpartition("/")[2]: one for one in on_azure.objects(ASSIGNMENT)}
-    assert set(given) == {"vision", "tabular"}, "the containers, and not the account they are in"
+    assert set(given) == {"vision", "tabular"}
     for namespace, one in given.items():
         role = str(one.inputs["roleDefinitionId"]).rpartition("/")[2]
-        assert role == STORAGE_BLOB_DATA_CONTRIBUTOR, "it may read and write, and not grant access"
+        assert role == STORAGE_BLOB_DATA_CONTRIBUTOR
         identity = identities[one.inputs["principalId"]]
-        assert identity.outputs["clientId"] == made.outputs[f"{namespace}-client"], (
-            "the account is annotated with its identity"
-        )
+        assert identity.outputs["clientId"] == made.outputs[f"{namespace}-client"]
         (subject,) = [
             credential.inputs["subject"]
             for credential in on_azure.objects(CREDENTIAL)
             if credential.inputs["resourceName"] == identity.inputs["resourceName"]
         ]
-        assert subject == f"system:serviceaccount:{namespace}:trainer", "only that account uses the identity"
+        assert subject == f"system:serviceaccount:{namespace}:trainer"
 
 
 def test_another_cluster_is_trusted_in_place_and_a_recreated_identity_gets_its_container(
@@ -357,13 +349,13 @@ def test_another_cluster_is_trusted_in_place_and_a_recreated_identity_gets_its_c
     before = {one.id for one in on_azure.objects(ASSIGNMENT)}
     other_cluster = partial(on_blob, protected=False, issuer=f"{ISSUER}new/")
     changed = on_azure.up(other_cluster)
-    assert set(changed.changes) <= {"same", "update"}, "only the credential names the cluster"
-    assert {one.id for one in on_azure.objects(IDENTITY)} == identities, "pods keep their identity"
+    assert set(changed.changes) <= {"same", "update"}
+    assert {one.id for one in on_azure.objects(IDENTITY)} == identities
 
     moved = on_azure.up(partial(other_cluster, location="northeurope"))
-    assert "replace" in moved.changes, "an identity cannot be moved"
+    assert "replace" in moved.changes
     after = {one.id for one in on_azure.objects(ASSIGNMENT)}
-    assert len(after) == 2, "one for each namespace"
+    assert len(after) == 2
     assert not before & after, "Azure cannot change the principal of an assignment: they are new"
 
 
@@ -413,8 +405,6 @@ def test_access_to_the_account_of_another_stack_is_stable_and_goes_with_the_stac
 ) -> None:
     create_once(on_azure, in_the_account_of_home)
     (assignment,) = on_azure.objects(ASSIGNMENT)
-    assert assignment.id.startswith(f"{OTHER_ACCOUNT}/blobServices/default/containers/vision/"), (
-        "in home's account, on the container alone"
-    )
+    assert assignment.id.startswith(f"{OTHER_ACCOUNT}/blobServices/default/containers/vision/")
     on_azure.destroy(in_the_account_of_home)
-    assert on_azure.everything() == [], "home's account has no access and no connection of it left"
+    assert on_azure.everything() == []

@@ -82,7 +82,7 @@ def _on(document: Document, **cluster: str) -> Document:
 def _gcp() -> Document:
     document = gcp_document()
     for pool in list_of(document, "pools"):
-        assert isinstance(pool, dict), "a pool is a mapping"
+        assert isinstance(pool, dict)
         pool.pop("zones", None)
     return document
 
@@ -193,17 +193,15 @@ def assert_plan(name: str, outcome: CommandOutcome) -> None:
     if not file.exists():
         file.write_text(plan_of(outcome), "utf-8")
         pytest.fail(f"{file} was recorded: read it, and commit it if the plan is right")
-    assert plan_of(outcome) == file.read_text("utf-8"), f"the plan is not the one in {file}"
+    assert plan_of(outcome) == file.read_text("utf-8")
 
 
 def assert_missing_cluster_is_refused(found: Shared) -> None:
     with found.guest.session() as session, pytest.raises(EngineFailure) as refused:
         session.preview()
     message = str(refused.value)
-    assert 'holdfast:platform.cluster.existing: got "shared", which does not exist' in message, (
-        "it says which"
-    )
-    assert "Traceback" not in message, "in words"
+    assert 'holdfast:platform.cluster.existing: got "shared", which does not exist' in message
+    assert "Traceback" not in message
 
 
 def test_a_stack_uses_an_existing_cluster_and_registers_none(planned: Shared) -> None:
@@ -212,15 +210,13 @@ def test_a_stack_uses_an_existing_cluster_and_registers_none(planned: Shared) ->
     with planned.guest.session() as session:
         outcome = session.preview()
     assert_plan(planned.guest.subject.cloud, outcome)
-    assert set(outcome.outputs) - OF_SOME == set(OUTPUTS), "programs that refer to the stack find all outputs"
+    assert set(outcome.outputs) - OF_SOME == set(OUTPUTS)
 
 
 @pytest.mark.soak
 def test_an_eks_stack_lives_in_an_existing_cluster_and_leaves_it_as_it_was(tmp_path: Path) -> None:
     found = shared(tmp_path, "aws")
-    assert len(NAMESPACES if isinstance(NAMESPACES, list) else []) == 2, (
-        "two namespaces have their jobs there"
-    )
+    assert len(NAMESPACES if isinstance(NAMESPACES, list) else []) == 2
     try:
         found.guest.environment.start()
         assert_missing_cluster_is_refused(found)
@@ -231,20 +227,20 @@ def test_an_eks_stack_lives_in_an_existing_cluster_and_leaves_it_as_it_was(tmp_p
             made = session.up(judged=True)
             again = session.up(judged=True)
         outputs = read_outputs(made.outputs)
-        assert outputs.cluster == "shared", "another program finds the owner's cluster"
-        assert outputs.ladders["vision"] == ("a100-spot", "a100"), "the ladders of its namespaces"
-        assert outputs.pools["a100"].max_nodes == 4, "and the pools on them"
-        assert outputs.identities["vision"].startswith("arn:aws:iam::"), "the role of its jobs"
-        assert made.changes["create"] == planned.changes["create"], "the preview announced what was made"
+        assert outputs.cluster == "shared"
+        assert outputs.ladders["vision"] == ("a100-spot", "a100")
+        assert outputs.pools["a100"].max_nodes == 4
+        assert outputs.identities["vision"].startswith("arn:aws:iam::")
+        assert made.changes["create"] == planned.changes["create"]
         assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
-        assert found.types().count(found.cloud.cluster) == 1, "the stack made no cluster of its own"
+        assert found.types().count(found.cloud.cluster) == 1
         with found.guest.session() as session:
             session.destroy()
         client = KubeClient.from_kubeconfig(found.guest.kubeconfig)
-        assert not client.list("karpenter.sh/v1", "NodePool"), "no pool of the stack is left in the cluster"
+        assert not client.list("karpenter.sh/v1", "NodePool")
         client.close()
         kept = [each for each in found.types() if "serviceLinkedRole" not in each]
-        assert kept == before, "the owner's resources are what they were"
-        assert found.owner(Rehearsal.refresh).changed == 0, "and as they were"
+        assert kept == before
+        assert found.owner(Rehearsal.refresh).changed == 0
     finally:
         found.guest.environment.remove()

@@ -8,7 +8,7 @@ import pytest
 from pulumi import ResourceOptions
 
 from pulumi_holdfast.gcp.control_plane.component import GkeCluster
-from pulumi_holdfast.gcp.node_pools import GkePool, GkePoolArgs
+from pulumi_holdfast.gcp.pools import GkePool, GkePoolArgs
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from tests.support.builders.gke_components import A100_SPOT, CPU, POOL, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram, operations
@@ -72,16 +72,12 @@ def program(*pools: GkePoolArgs) -> Callable[[], None]:
 def test_pools_are_created_and_unchanged_by_a_second_up(stack: CloudProgram) -> None:
     pools = (CPU, A100_SPOT, H100_SPOT)
     made = stack.up(program(*pools))
-    assert made.changes["create"] > len(pools), "the cluster is there as well"
+    assert made.changes["create"] > len(pools)
     (spot,) = [one for one in stack.objects(POOL) if one.id.endswith("/a100-spot")]
-    assert str(spot.outputs["nodeConfig"]).count("nvidia.com/gpu") == 1, (
-        "GKE taints GPUs once: the system pool was there before, and cluster services have somewhere to run"
-    )
-    assert stack.up(program(*pools)).changed == 0, "a second run has nothing to do"
-    assert stack.refresh(program(*pools)).changed == 0, "the cloud holds what the program says"
-    assert stack.up(program(*pools)).changed == 0, (
-        "and the program agrees with what GKE returns: nothing is replaced"
-    )
+    assert str(spot.outputs["nodeConfig"]).count("nvidia.com/gpu") == 1
+    assert stack.up(program(*pools)).changed == 0
+    assert stack.refresh(program(*pools)).changed == 0
+    assert stack.up(program(*pools)).changed == 0
 
 
 def test_changes_are_in_place_where_gke_allows_it(stack: CloudProgram) -> None:
@@ -91,7 +87,7 @@ def test_changes_are_in_place_where_gke_allows_it(stack: CloudProgram) -> None:
     planned = stack.preview(program(*after))
     assert operations(planned) == {
         f"pool-{what}-node-pool": operation for what, (_, _, operation) in CHANGES.items()
-    }, "the preview says what a change costs, and nothing else changes"
+    }
 
 
 def test_nodes_added_by_hand_are_no_drift(stack: CloudProgram) -> None:

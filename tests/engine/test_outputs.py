@@ -13,14 +13,16 @@ from pulumi_holdfast.config.clusters import AcceptedClusterSection
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks, exported_tiers
 from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import home_checkpoints
-from pulumi_holdfast.kubernetes.outputs import export_outputs, stack_outputs
+from pulumi_holdfast.kubernetes.outputs import ClusterOutputs, stack_outputs
 from pulumi_holdfast.ladder.reachability.stored_facts import read_pool_facts
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.stack_program import export
 from tests.support.builders.configurations import aws_platform, gcp_platform, nap_platform
 from tests.support.clusters.control_plane import scratch_workspace
+from tests.support.fakes.pulumi_engine import asking_component
 
 pytestmark = pytest.mark.engine
 
@@ -51,9 +53,9 @@ def producer(cloud: str) -> Callable[[], None]:
     platform = PLATFORMS[cloud]()
 
     def program() -> None:
-        export_outputs(
-            platform.scheduling_pools(),
-            platform.namespaces,
+        outputs = ClusterOutputs(
+            pools=platform.scheduling_pools(),
+            namespaces=platform.namespaces,
             facts=pool_summaries(platform),
             region="us-east-1",
             cluster=pulumi.Output.from_input("holdfast-dev"),
@@ -63,6 +65,7 @@ def producer(cloud: str) -> Callable[[], None]:
             checkpoint_uris={"vision": "s3://checkpoints-0a1b2c3/vision"},
             identities={"vision": pulumi.Output.from_input(IDENTITIES[cloud])},
         )
+        export(outputs)
 
     return program
 
@@ -77,13 +80,13 @@ def consumer() -> None:
 def test_a_second_program_reads_the_outputs_by_reference(tmp_path: Path, cloud: str) -> None:
     run(tmp_path, PRODUCER, producer(cloud))
     found = json.loads(str(run(tmp_path, CONSUMER, consumer).outputs["found"]))
-    assert found["cluster"] == "holdfast-dev", "what to connect to"
-    assert json.loads(found["kubeconfig"])["kind"] == "Config", "how"
-    assert found["issuer"] == "https://issuer.example.com", "what a cluster that accepts its jobs trusts"
-    assert found["pools"]["a100-spot"] == {"capacity": "spot", "has_gpus": True, "max_nodes": 8}, "the pools"
-    assert found["ladders"]["vision"] == ["a100-spot", "a100"], "the ladders, in the order of failover"
-    assert found["checkpoints"] == "checkpoints-0a1b2c3", "the bucket"
-    assert found["identities"] == {"vision": IDENTITIES[cloud]}, "whose access jobs have"
+    assert found["cluster"] == "holdfast-dev"
+    assert json.loads(found["kubeconfig"])["kind"] == "Config"
+    assert found["issuer"] == "https://issuer.example.com"
+    assert found["pools"]["a100-spot"] == {"capacity": "spot", "has_gpus": True, "max_nodes": 8}
+    assert found["ladders"]["vision"] == ["a100-spot", "a100"]
+    assert found["checkpoints"] == "checkpoints-0a1b2c3"
+    assert found["identities"] == {"vision": IDENTITIES[cloud]}
 
 
 def test_a_stack_without_the_outputs_is_refused_in_words(tmp_path: Path) -> None:
@@ -105,23 +108,21 @@ def accepting(cloud: str) -> Callable[[], None]:
     )
 
     def program() -> None:
-        pulumi.export("uri", home_checkpoints([home], cloud)["vision"].uri)
+        pulumi.export("uri", home_checkpoints([home], cloud, parent=asking_component())["vision"].uri)
 
     return program
 
 
 def test_a_home_on_another_cloud_stops_the_stack_that_accepts_its_jobs_in_one_message(tmp_path: Path) -> None:
     run(tmp_path, PRODUCER, producer("aws"))
-    assert run(tmp_path, CONSUMER, accepting("AWS")).outputs["uri"] == "s3://checkpoints-0a1b2c3/vision", (
-        "the address that home exports"
-    )
+    assert run(tmp_path, CONSUMER, accepting("AWS")).outputs["uri"] == "s3://checkpoints-0a1b2c3/vision"
     with pytest.raises(EngineFailure) as refused:
         run(tmp_path, CONSUMER, accepting("Azure"))
     said = str(refused.value)
     assert (
         'acceptsFrom[0].checkpoints: got "organization/producer/producer", which exports the address' in said
-    ), "the field, although its value is known only now"
-    assert "Traceback" not in said, "it is a mistake in the configuration and none in the program"
+    )
+    assert "Traceback" not in said
 
 
 def home(folder: Path) -> str:
@@ -146,16 +147,14 @@ def home(folder: Path) -> str:
 
 def test_a_tier_in_another_cluster_says_what_its_stack_exports(tmp_path: Path) -> None:
     run(tmp_path, PRODUCER, lambda: pulumi.export("cluster", "holdfast-dev"))
-    assert json.loads(home(tmp_path)) == {}, "a stack that was not brought up says nothing, and stops nothing"
+    assert json.loads(home(tmp_path)) == {}
     run(tmp_path, PRODUCER, producer("aws"))
     found = json.loads(home(tmp_path))
     stored, facts = found["facts"], facts_object(pool_summaries(aws_platform())["a100-spot"])
-    assert read_pool_facts("a", stored) == read_pool_facts("a", facts), (
-        "the facts survive the state, which has only floats"
-    )
+    assert read_pool_facts("a", stored) == read_pool_facts("a", facts)
     assert found["exported"] == {
         "stack": f"organization/{PRODUCER}/{PRODUCER}",
         "ladder": ["a100-spot", "a100"],
         "checkpoints": "s3://checkpoints-0a1b2c3/vision",
         "reachesCheckpoints": True,
-    }, "what the proof needs beside them"
+    }

@@ -3,16 +3,14 @@
 from pathlib import Path
 
 import pytest
+from pulumi import ResourceOptions
 
-from pulumi_holdfast.aws.spot_service_linked_role import (
-    PATH,
-    SpotServiceLinkedRole,
-    SpotServiceLinkedRoleArgs,
-)
-from pulumi_holdfast.kubernetes.labels import tag_aws_resources
+from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
+from pulumi_holdfast.kubernetes.labels import aws_tags
 from pulumi_holdfast.rehearsal.engine import EngineFailure
+from pulumi_holdfast.rehearsal.engine.faults import Faults
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role, deny_iam_writes
+from tests.support.fakes.spot_role_account import ARN, ROLE, create_spot_role
 
 pytestmark = pytest.mark.engine
 
@@ -27,43 +25,42 @@ def found_by_looking() -> None:
     from pulumi_aws import iam
 
     # Default tags reach every resource of a stack: one more difference to the role of the account.
-    tag_aws_resources({"stack": "dev"})
+    tags = ResourceOptions(transformations=[aws_tags({"stack": "dev"})])
     arns = iam.get_roles(path_prefix=PATH).arns
-    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=arns[0] if arns else None))
+    spot_service_linked_role("role", account="a", existing_arn=arns[0] if arns else None, opts=tags)
 
 
 def overlooked() -> None:
     """Answer that the account has no role, as to a run that asked before the role was created."""
-    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=None))
+    spot_service_linked_role("role", account="a", existing_arn=None)
 
 
 def test_the_role_is_created_where_it_is_missing_and_retained(stack: CloudProgram) -> None:
     made = stack.up(found_by_looking)
-    assert made.changes["create"] == 3, "the stack, the component and the role are created"
+    assert made.changes["create"] == 2, "the stack and the role are created"
     assert [role.id for role in stack.objects(ROLE)] == [ARN], "there is one role, and this is its ARN"
 
     again = stack.up(found_by_looking)
-    assert again.changed == 0, "the role that is found now is the one that the stack has: nothing to import"
+    assert again.changed == 0
     stack.refresh(found_by_looking)
-    assert stack.up(found_by_looking).changed == 0, "nor is anything to do after a refresh"
+    assert stack.up(found_by_looking).changed == 0
 
     stack.destroy()
-    assert [role.id for role in stack.objects(ROLE)] == [ARN], "others use the role: it outlives the stack"
+    assert [role.id for role in stack.objects(ROLE)] == [ARN]
 
 
 def test_an_existing_role_is_adopted_with_read_access(stack: CloudProgram) -> None:
     create_spot_role(stack.cloud())
-    deny_iam_writes(stack.cloud())
     (before,) = stack.objects(ROLE)
 
     adopted = stack.up(found_by_looking)
-    assert adopted.changes["import"] == 1, "the role is adopted, not made"
+    assert adopted.changes["import"] == 1
     assert "update" not in adopted.changes, "an import that updates cannot be done by one who only reads"
-    assert stack.up(found_by_looking).changed == 0, "leaving the import in place is no change"
-    assert stack.up(overlooked).changed == 0, "nor is taking it away"
+    assert stack.up(found_by_looking).changed == 0
+    assert stack.up(overlooked).changed == 0
 
     stack.destroy()
-    assert stack.objects(ROLE) == [before], "description, tags and the role itself are as they were"
+    assert stack.objects(ROLE) == [before]
 
 
 def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -> None:
@@ -71,16 +68,17 @@ def test_a_concurrent_creation_is_adopted_by_the_next_run(stack: CloudProgram) -
     with pytest.raises(EngineFailure) as caught:
         stack.up(overlooked)
     message = str(caught.value)
-    assert "has been taken in this account" in message, "AWS's own words are kept"
-    assert "Run `pulumi up` again: it finds the role and imports it" in message, (
-        "AWS asks for another suffix, which Spot's role cannot have"
-    )
-    assert stack.up(found_by_looking).changes["import"] == 1, "what the message promised is so"
+    assert "has been taken in this account" in message
+    assert "Run `pulumi up` again: it finds the role and imports it" in message
+    assert stack.up(found_by_looking).changes["import"] == 1
 
 
 def test_a_caller_without_permission_gets_the_error_of_aws(stack: CloudProgram) -> None:
-    deny_iam_writes(stack.cloud())
+    faults = Faults()
+    faults.fail_create(
+        1, "AccessDenied: the caller is not authorized to perform: iam:CreateServiceLinkedRole"
+    )
     with pytest.raises(EngineFailure) as caught:
-        stack.up(found_by_looking)
+        stack.up(found_by_looking, faults=faults)
     assert "is not authorized to perform: iam:CreateServiceLinkedRole" in str(caught.value), str(caught.value)
     assert "run again" not in str(caught.value), "running again would not help"

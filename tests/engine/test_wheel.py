@@ -111,7 +111,7 @@ def test_the_wheel_holds_every_source_and_data_file(wheel: Path) -> None:
     beside = run("git", "ls-files", *BESIDE, cwd=ROOT).splitlines()
     wanted = {name.removeprefix("components/pulumi_holdfast/") for name in package if (ROOT / name).is_file()}
     wanted |= {f"repository/{name}" for name in beside if (ROOT / name).is_file()}
-    assert sum(not name.endswith(".py") for name in wanted) > 30, "charts and machine tables are data files"
+    assert sum(not name.endswith(".py") for name in wanted) > 30
     assert wanted - packed == set(), "a part would fail in an installed package"
     assert "py.typed" in packed, "type checkers would ignore the annotations"
 
@@ -140,7 +140,7 @@ def test_an_installed_pool_previews_beside_a_users_own_components(installed: Pat
     project = with_components(tmp_path / "project")
     (project / "program.py").write_text(PROGRAM)
     printed = run(str(installed / "python"), "program.py", cwd=project)
-    assert "kubernetes:karpenter.sh/v1:NodePool" in printed, "the component registers its NodePool"
+    assert "kubernetes:karpenter.sh/v1:NodePool" in printed
 
 
 class Python(LanguageServer):
@@ -198,7 +198,7 @@ def new_project(folder: Path, cloud: str = "aws") -> Path:
             text=True,
             env={**os.environ, **settings},
         )
-    assert made.returncode == 0, made.stdout + made.stderr
+    assert made.returncode == 0
     # As the archive of a release: built elsewhere. What the wheel's own pins do not match would be built again.
     for each in ("bin", "charts", "stamps"):
         (project / ".tools").mkdir(exist_ok=True)
@@ -227,13 +227,13 @@ def test_pulumi_new_copies_the_template_and_saves_the_answers(cloud: str, tmp_pa
 def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp_path: Path) -> None:
     project = new_project(tmp_path)
     told = run(str(installed / "holdfast"), "tools", cwd=project)
-    assert told.startswith("tools: nothing to make"), f"the pins of the wheel are those of the tools: {told}"
+    assert told.startswith("tools: nothing to make")
     printed = run(str(installed / "holdfast"), "rehearse", "preview", "dev", cwd=project)
-    assert "aws:eks:Cluster" in printed, "the plan is that of the stack file"
-    assert "policies holdfast" in printed, "the project has no pack: that of the package judges it"
-    assert "no violations" in printed, "and nothing stops it"
+    assert "aws:eks:Cluster" in printed
+    assert "policies holdfast" in printed
+    assert "no violations" in printed
     costs = run(str(installed / "holdfast"), "cost", "dev", cwd=project)
-    assert "USD an hour at most" in costs, "commands find the project's stacks, not the package's"
+    assert "USD an hour at most" in costs
 
 
 @pytest.mark.soak
@@ -242,4 +242,4 @@ def test_the_rehearsal_of_a_new_project_passes(installed: Path, tmp_path: Path) 
     project = new_project(tmp_path)
     printed = run(str(installed / "holdfast"), "rehearse", "dev", cwd=project)
     assert "a second up" in printed, "the whole lifecycle"
-    assert "retained: spot-role-role" in printed, "up to the destroy, which leaves nothing else"
+    assert "retained: main-spot-role" in printed, "up to the destroy, which leaves nothing else"

@@ -5,12 +5,15 @@ The rehearsal runs the program inside the Automation API, with a pass-through in
 """
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +23,10 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import StackEnvironment
-from tests.soak.bench.measurement import REPETITIONS, Measurement, median_of, render
-from tests.soak.pulumi_command import KUBERNETES_PLUGIN, PulumiCommand
+from tests.soak.bench.measurement import REPETITIONS, Measurement, measure, median_of, render
 
 STACK: Final = "local"
+KUBERNETES_PLUGIN: Final = "pulumi-resource-kubernetes"
 _RUN_AS: Final = "local-cli"
 _NEEDED: Final = ("pulumi-language-python", KUBERNETES_PLUGIN)
 # What `pulumi` reads of the project; the package itself is imported from the virtual environment.
@@ -123,9 +126,11 @@ def prepared(workspace: Workspace) -> Generator["Cli | None"]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cli(PulumiCommand):
-    """The command on copies of the project's files."""
+class Cli:
+    """The `pulumi` command on copies of the project's files; `folder` holds them, its state and its plugins."""
 
+    pulumi: Path
+    folder: Path
     kubeconfig: Path
 
     @classmethod
@@ -144,6 +149,59 @@ class Cli(PulumiCommand):
         _configure(project / "stacks" / f"Pulumi.{STACK}.yaml", cli.kubeconfig, workspace.charts_dir)
         cli.install_kubernetes()
         return cli
+
+    def install_kubernetes(self) -> None:
+        """Make the state, and install the Kubernetes plugin from PATH."""
+        (self.folder / "state").mkdir()
+        plugin = shutil.which(KUBERNETES_PLUGIN)
+        self.call(
+            "plugin",
+            "install",
+            "resource",
+            "kubernetes",
+            version("pulumi-kubernetes"),
+            "-f",
+            str(plugin),
+            folder=".",
+        )
+
+    def run(self, *arguments: str, folder: str) -> subprocess.CompletedProcess[str]:
+        """Run `pulumi` in a project and return its exit code and output."""
+        return subprocess.run(
+            [str(self.pulumi), *arguments, "--non-interactive"],
+            cwd=self.folder / folder,
+            env={**os.environ, **self.environment()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def call(self, *arguments: str, folder: str = "project") -> str:
+        """Run `pulumi` and return its output. Raises RehearsalError with its last lines if it fails."""
+        done = self.run(*arguments, folder=folder)
+        if done.returncode:
+            last_lines = "\n".join((done.stdout + done.stderr).strip().splitlines()[-30:])
+            raise RehearsalError(f"pulumi {' '.join(arguments)} failed:\n{last_lines}")
+        return done.stdout
+
+    def measured(self, *arguments: str, folder: str = "project") -> Measurement:
+        """Run `pulumi` and return its cost."""
+        settings = [f"{name}={value}" for name, value in self.environment().items()]
+        command = ["env", *settings, str(self.pulumi), *arguments, "--non-interactive"]
+        return measure(command, cwd=self.folder / folder)
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the settings of the command: a state in the folder, and no download."""
+        return {
+            "PULUMI_HOME": str(self.folder / "home"),
+            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
+            "PULUMI_CONFIG_PASSPHRASE": "local",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # Compiled modules are kept, as after an installation, and not in the checkout.
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(self.folder / "compiled"),
+        }
 
 
 def _configure(file: Path, kubeconfig: Path, charts: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 from pulumi_holdfast.analysis.replay.ladders import Numbers, ladders
 from pulumi_holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from pulumi_holdfast.analysis.replay.trace import Trace
-from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.ladder.ladder import Policy
 
 AT_ONCE: Final = timedelta(0)
 HOUR: Final = timedelta(hours=1)

@@ -54,8 +54,8 @@ def test_a_pack_needs_a_folder_or_a_file(capsys: pytest.CaptureFixture[str]) -> 
 def test_invalid_usage_ends_with_code_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command_line.main(wrong)
-    assert ended.value.code == 2, "a shell can tell wrong usage from a failure"
-    assert "usage" in capsys.readouterr().err, "the user learns the valid usage"
+    assert ended.value.code == 2
+    assert "usage" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_no_make_target_or_workflow_runs_a_module_of_the_product() -> None:
         check=False,
         cwd=CHECKOUT,
     )
-    assert not spelled.stdout, "one command line has the help and the messages of failures"
+    assert not spelled.stdout
 
 
 def test_the_help_groups_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,8 +110,8 @@ def test_an_error_for_the_user_is_one_line_without_a_traceback(
         raise RehearsalError("no stack 'prod'")
 
     monkeypatch.setattr("pulumi_holdfast.rehearsal.commands.up_stack", fail)
-    assert command_line.main(["rehearse", "up", "prod"]) == 1, "a script can see the failure"
-    assert capsys.readouterr().err == "error: no stack 'prod'\n", "the message alone"
+    assert command_line.main(["rehearse", "up", "prod"]) == 1
+    assert capsys.readouterr().err == "error: no stack 'prod'\n"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_an_interrupted_command_says_what_the_next_run_does(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"pulumi_holdfast.rehearsal.commands.{function}", interrupt)
-    assert command_line.main(words) == 130, "the shell's code for an interruption"
+    assert command_line.main(words) == 130
     again = f"interrupted: run `holdfast {' '.join(words)}` again and {next_time}\n"
     assert capsys.readouterr().err == again
 
@@ -172,7 +172,7 @@ def test_the_completion_script_names_the_command(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as ended:
         command_line.main(["--completion", "bash"])
     assert ended.value.code == 0
-    assert "holdfast" in capsys.readouterr().out, "the script is for this command"
+    assert "holdfast" in capsys.readouterr().out
 
 
 def test_the_completion_script_may_have_a_reader_that_ends_early() -> None:
@@ -187,4 +187,4 @@ def test_the_completion_script_may_have_a_reader_that_ends_early() -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert (found.returncode, found.stderr) == (0, ""), "as for `holdfast --completion bash | head`"
+    assert (found.returncode, found.stderr) == (0, "")

@@ -1,14 +1,13 @@
-"""Checkpoints in an S3 bucket: the bucket, and the access of a training namespace to it."""
+"""Checkpoints on AWS: the bucket of a cluster, and where the jobs of each training namespace keep theirs, here or at home."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
+import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
-from pulumi_aws.eks import PodIdentityAssociation
-from pulumi_aws.iam import Role, RolePolicy
 from pulumi_aws.kms import Key
 from pulumi_aws.s3 import (
     Bucket,
@@ -21,7 +20,24 @@ from pulumi_aws.s3 import (
     BucketVersioning,
 )
 
-from pulumi_holdfast.aws.identities import Statement, Workload, document, pod_identity_trust
+from pulumi_holdfast.aws.policy_documents import Statement, document
+from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import (
+    USE_OTHER_STORE,
+    bucket_in,
+    home_checkpoints,
+)
+from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_KEYS
+from pulumi_holdfast.ladder.json import mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input, Output
+
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
+    from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
+    from pulumi_holdfast.ladder.json import JsonValue
 
 
 def bucket_policy(bucket_arn: str) -> str:
@@ -220,67 +236,64 @@ def _lifecycle(retain_days: int) -> BucketLifecycleConfigurationRuleArgsDict:
     }
 
 
-#: Length of the chosen part of a role's name: AWS allows 64 characters, and 26 make it unique.
-_NAME_LIMIT: Final = 38
-
-
 @dataclass(frozen=True, kw_only=True)
-class CheckpointAccessArgs:
-    """Arguments of `CheckpointAccess`.
+class Store:
+    """Where the jobs of a namespace keep their checkpoints; `key_arn` is the bucket's KMS key, None without one."""
 
-    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` and `prefix` (no
-    slashes) are what they may use; `key_arn` is the bucket's KMS key, or None.
-    """
-
-    cluster_name: str
-    namespace: str
-    service_account: str = "trainer"
+    uri: Input[str]
     bucket_arn: Input[str]
     prefix: str
     key_arn: Input[str] | None
 
 
-class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account use one prefix of the bucket (`holdfast:index:CheckpointAccess`).
+def stores_of(
+    platform: AwsPlatform, account: str, checkpoints: CheckpointBucket, *, parent: pulumi.Resource
+) -> Mapping[str, Store]:
+    """The store of each training namespace: the stack's bucket, or, of the same account, that in which accepted jobs keep theirs."""
+    own = {
+        each.name: Store(
+            uri=checkpoints.uri(each.name),
+            bucket_arn=checkpoints.bucket_arn,
+            prefix=checkpoints.prefix(each.name),
+            key_arn=checkpoints.key_arn,
+        )
+        for each in platform.namespaces
+    }
+    at_home = {
+        name: _at_home(found, name, partition=platform.partition, account=account)
+        for name, found in home_checkpoints(platform.accepts_from, "AWS", parent=parent).items()
+    }
+    return own | at_home
 
-    Creates a Role for those pods only, its RolePolicy and its PodIdentityAssociation. The namespace and the
-    service account may be created later. The association must exist before the first pod, because credentials
-    are injected at admission.
-    """
 
-    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
-        role = Role(
-            f"{name}-role",
-            name_prefix=f"{args.cluster_name}-{args.namespace}"[: _NAME_LIMIT - 1] + "-",
-            description=f"Checkpoints of {args.namespace}/{args.service_account} in {args.cluster_name}",
-            assume_role_policy=pod_identity_trust(
-                Workload(
-                    cluster_name=args.cluster_name,
-                    namespace=args.namespace,
-                    service_account=args.service_account,
-                )
-            ),
-            opts=ResourceOptions(parent=self),
+def _at_home(found: HomeCheckpoints, namespace: str, *, partition: str, account: str) -> Store:
+    keys = found.home.output(CHECKPOINT_KEYS)
+    uri = _judged(found, namespace, account)
+    return Store(
+        uri=uri,
+        bucket_arn=pulumi.Output.concat("arn:", partition, ":s3:::", uri.apply(bucket_in)),
+        prefix=namespace,
+        key_arn=keys.apply(lambda known: cast("str", mapping(known).get(namespace))),
+    )
+
+
+def _judged(found: HomeCheckpoints, namespace: str, account: str) -> Output[str]:
+    def address(known: list[object]) -> str:
+        uri, identities = known
+        require_account(found.home, mapping(cast("JsonValue", identities)).get(namespace), account)
+        return str(uri)
+
+    return pulumi.Output.all(found.uri, found.home.output("identities")).apply(address)
+
+
+def require_account(home: Home, role: JsonValue, account: str) -> None:
+    """Raise pulumi.RunError if the role of a namespace's jobs at home is not of this account, and so neither is their bucket."""
+    its = role.split(":")[4] if isinstance(role, str) and role.count(":") > 4 else None
+    if its != account:
+        raise home.refusal(
+            f"with a bucket in the account {its}"
+            if its
+            else f"whose jobs have the identity {format_value(role)}",
+            allowed=f"a stack in the account {account}: its bucket and its key admit no role of another account",
+            fix=USE_OTHER_STORE,
         )
-        policy = RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
-                lambda known: prefix_access(
-                    bucket_arn=known["bucket"], prefix=args.prefix, key_arn=known["key"]
-                )
-            ),
-            opts=ResourceOptions(parent=self),
-        )
-        PodIdentityAssociation(
-            f"{name}-association",
-            cluster_name=args.cluster_name,
-            namespace=args.namespace,
-            service_account=args.service_account,
-            role_arn=role.arn,
-            # A pod with the role but without its policy would be denied, and its job would count a failure.
-            opts=ResourceOptions(parent=self, depends_on=[policy]),
-        )
-        self.role_arn = role.arn
-        self.register_outputs({"role_arn": self.role_arn})

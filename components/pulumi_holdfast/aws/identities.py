@@ -1,151 +1,168 @@
-"""AWS policy documents, trust policies and the ARNs of resources with known names. No SDK needed."""
+"""Identities on AWS: the limits of every role, and the training namespaces whose jobs have access to their own checkpoints."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+from pulumi import ComponentResource, Input, Output, ResourceOptions, ResourceTransformation
+from pulumi_aws.eks import PodIdentityAssociation
+from pulumi_aws.iam import Role, RolePolicy
+
+from pulumi_holdfast.aws.checkpoints import prefix_access
+from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
+from pulumi_holdfast.config import naming
+from pulumi_holdfast.kubernetes.cluster_services import make_training_namespace
+from pulumi_holdfast.kubernetes.labels import transformation
+from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
+from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.ladder.json import Json, JsonValue
+    from collections.abc import Mapping, Sequence
 
-#: To join the cluster, assign pod addresses and pull images. Without AmazonSSMManagedInstanceCore, which
-#: Karpenter's official template adds for shells on nodes: it lets every node read every parameter of the
-#: account.
-NODE_POLICIES: Final = (
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
-    "AmazonEC2ContainerRegistryPullOnly",
-)
+    from pulumi_holdfast.aws.checkpoints import Store
+    from pulumi_holdfast.aws.config.sections import AwsPlatform
+    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
+_ROLE: Final = "aws:iam/role:Role"
+_PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 
-#: The suffix of service principals and hosts outside China.
-_SUFFIX: Final = "amazonaws.com"
-_SUFFIX_IN_CHINA: Final = "amazonaws.com.cn"
+#: IAM's default path.
+_ROOT: Final = "/"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where resources are: the 12-digit `account`, the `region` and the `partition` (`aws`, `aws-cn`, …)."""
+def role_limits(boundary: str | None, path: str) -> ResourceTransformation:
+    """Give every role the permissions boundary and the path, and instance profiles the path.
 
-    account: str
-    region: str
-    partition: str
-
-    def role(self, name: str, path: str = "/") -> str:
-        """The ARN of a role; `path` starts and ends with a slash."""
-        return f"arn:{self.partition}:iam::{self.account}:role{path}{name}"
-
-    def cluster(self, name: str) -> str:
-        """The ARN of an EKS cluster."""
-        return f"arn:{self.partition}:eks:{self.region}:{self.account}:cluster/{name}"
-
-    def queue(self, name: str) -> str:
-        """The ARN of a queue."""
-        return f"arn:{self.partition}:sqs:{self.region}:{self.account}:{name}"
-
-    def event_rule(self, name: str) -> str:
-        """The ARN of a rule on the default event bus."""
-        return f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
-
-    def aws_policy(self, name: str) -> str:
-        """The ARN of an AWS managed policy."""
-        return f"arn:{self.partition}:iam::aws:policy/{name}"
-
-    def repositories(self, prefix: str) -> str:
-        """The ARN of all ECR repositories below a prefix."""
-        return f"arn:{self.partition}:ecr:{self.region}:{self.account}:repository/{prefix}/*"
-
-    def registry(self) -> str:
-        """The host of the account's ECR registry, which is different in China."""
-        return f"{self.account}.dkr.ecr.{self.region}.{self._suffix()}"
-
-    def ec2_service(self) -> str:
-        """The service principal of EC2, which is different in China."""
-        return f"ec2.{self._suffix()}"
-
-    def _suffix(self) -> str:
-        return _SUFFIX_IN_CHINA if self.partition == "aws-cn" else _SUFFIX
-
-
-#: Operator → condition key → the value or values to compare with.
-Conditions: TypeAlias = Mapping[str, Mapping[str, "str | Sequence[str]"]]
-
-_VERSION: Final = "2012-10-17"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """One statement of a policy.
-
-    `principals` is only for trust and resource policies: kind (`Service`, `AWS`) → names, or `*`.
+    `boundary` is the ARN of a policy, None for no boundary. A change of the path replaces the roles.
     """
 
-    sid: str
-    actions: Sequence[str]
-    resources: Sequence[str] = ()
-    effect: Literal["Allow", "Deny"] = "Allow"
-    conditions: Conditions = field(default_factory=dict[str, Mapping[str, "str | Sequence[str]"]])
-    principals: Mapping[str, Sequence[str]] | Literal["*"] | None = None
+    def restricted(kind: str, _: Mapping[str, object]) -> Mapping[str, object] | None:
+        of_path = {} if path == _ROOT else {"path": path}
+        if kind == _ROLE:
+            return {**of_path, **({} if boundary is None else {"permissions_boundary": boundary})} or None
+        return (of_path or None) if kind == _PROFILE else None
 
-    def as_statement(self) -> Json:
-        """The statement in the form of the policy document."""
-        optional: dict[str, JsonValue] = {
-            "Principal": self.principals,
-            "Resource": list(self.resources),
-            "Condition": self.conditions,
-        }
-        return {
-            "Sid": self.sid,
-            "Effect": self.effect,
-            "Action": list(self.actions),
-            **{name: value for name, value in optional.items() if value},
-        }
+    return transformation(restricted)
 
 
-def document(*statements: Statement) -> str:
-    """A policy document of these statements."""
-    return json.dumps(
-        {"Version": _VERSION, "Statement": [statement.as_statement() for statement in statements]}
-    )
-
-
-def service_trust(service: str, *actions: str, conditions: Conditions | None = None) -> str:
-    """The trust policy of a role that an AWS service assumes (`ec2.amazonaws.com`)."""
-    return document(
-        Statement(
-            sid="Assume",
-            actions=["sts:AssumeRole", *actions],
-            principals={"Service": [service]},
-            conditions=conditions or {},
-        )
-    )
+#: Length of the chosen part of a role's name: AWS allows 64 characters, and 26 make it unique.
+_NAME_LIMIT: Final = 38
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
-    """The pods of one service account in one namespace of one cluster."""
+class CheckpointAccessArgs:
+    """Arguments of `CheckpointAccess`.
+
+    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` and `prefix` (no
+    slashes) are what they may use; `key_arn` is the bucket's KMS key, or None.
+    """
 
     cluster_name: str
     namespace: str
-    service_account: str
+    service_account: str = "trainer"
+    bucket_arn: Input[str]
+    prefix: str
+    key_arn: Input[str] | None
 
 
-def pod_identity_trust(workload: Workload | None = None) -> str:
-    """The trust policy of a role for EKS Pod Identity, restricted to the pods of `workload` if given.
+class CheckpointAccess(ComponentResource):
+    """Lets the pods of one service account use one prefix of the bucket (`holdfast:index:CheckpointAccess`).
 
-    TagSession is required because the agent tags each session with cluster, namespace and service account.
-    Without a condition on these tags, a user that may create associations could give the role to any other
-    service account.
+    Creates a Role for those pods only, its RolePolicy and its PodIdentityAssociation. The namespace and the
+    service account may be created later. The association must exist before the first pod, because credentials
+    are injected at admission.
     """
-    conditions = {} if workload is None else {"StringEquals": _session_tags(workload)}
-    return service_trust("pods.eks.amazonaws.com", "sts:TagSession", conditions=conditions)
+
+    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
+        role = Role(
+            f"{name}-role",
+            name_prefix=f"{args.cluster_name}-{args.namespace}"[: _NAME_LIMIT - 1] + "-",
+            description=f"Checkpoints of {args.namespace}/{args.service_account} in {args.cluster_name}",
+            assume_role_policy=pod_identity_trust(
+                Workload(
+                    cluster_name=args.cluster_name,
+                    namespace=args.namespace,
+                    service_account=args.service_account,
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        policy = RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
+                lambda known: prefix_access(
+                    bucket_arn=known["bucket"], prefix=args.prefix, key_arn=known["key"]
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        PodIdentityAssociation(
+            f"{name}-association",
+            cluster_name=args.cluster_name,
+            namespace=args.namespace,
+            service_account=args.service_account,
+            role_arn=role.arn,
+            # A pod with the role but without its policy would be denied, and its job would count a failure.
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.role_arn = role.arn
+        self.register_outputs({"role_arn": self.role_arn})
 
 
-def _session_tags(workload: Workload) -> Mapping[str, str]:
-    return {
-        "aws:RequestTag/eks-cluster-name": workload.cluster_name,
-        "aws:RequestTag/kubernetes-namespace": workload.namespace,
-        "aws:RequestTag/kubernetes-service-account": workload.service_account,
-    }
+def make_namespaces(
+    platform: AwsPlatform,
+    *,
+    cluster: str,
+    cluster_name: str,
+    stores: Mapping[str, Store],
+    pools: Mapping[str, PoolSummary],
+    others: OtherStacks,
+    accepted: Mapping[str, Sequence[Input[str]]],
+    after: pulumi.ResourceOptions,
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
+
+    Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
+    exist before the first pod. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
+    """
+    identities: dict[str, Input[str]] = {}
+    for namespace in platform.namespaces:
+        store = stores[namespace.name]
+        access = CheckpointAccess(
+            naming.checkpoint_access(cluster, namespace.name),
+            CheckpointAccessArgs(
+                cluster_name=cluster_name,
+                namespace=namespace.name,
+                bucket_arn=store.bucket_arn,
+                prefix=store.prefix,
+                key_arn=store.key_arn,
+            ),
+            opts=after,
+        )
+        identities[namespace.name] = access.role_arn
+        made = make_training_namespace(
+            namespace,
+            cluster=cluster,
+            checkpoint_uri=store.uri,
+            pools=pools,
+            others=others,
+            accepted=users_in(namespace.name, platform.accepts_from, accepted),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+        )
+        roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})
+        if roles:
+            NamespaceRoles(
+                naming.namespace_roles(cluster, namespace.name),
+                NamespaceRolesArgs(namespace=namespace.name, roles=roles),
+                # Its objects are deleted with the namespace.
+                opts=pulumi.ResourceOptions.merge(
+                    after, pulumi.ResourceOptions(depends_on=[made], deleted_with=made)
+                ),
+            )
+    return identities

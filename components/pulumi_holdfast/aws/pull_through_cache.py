@@ -9,7 +9,7 @@ from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_aws.ecr import PullThroughCacheRule
 from pulumi_aws.iam import RolePolicy
 
-from pulumi_holdfast.aws.identities import Place, Statement, document
+from pulumi_holdfast.aws.policy_documents import Place, Statement, document
 
 
 @dataclass(frozen=True, kw_only=True)

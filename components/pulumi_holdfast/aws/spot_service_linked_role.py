@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import pulumi
-from pulumi import ComponentResource, ErrorHook, ErrorHookArgs, ResourceHookBinding, ResourceOptions
+from pulumi import ErrorHook, ErrorHookArgs, ResourceHookBinding, ResourceOptions
 from pulumi_aws.iam import ServiceLinkedRole
 
 #: The service that the role is linked to; it is part of the role's path.
@@ -25,40 +25,38 @@ _RUN_AGAIN: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpotServiceLinkedRoleArgs:
-    """`existing_arn` is the ARN of the account's `AWSServiceRoleForEC2Spot`, None if it does not exist."""
-
-    existing_arn: str | None
+#: The roles of a program by account; the program is the stack at the root of its resources.
+_MADE: Final = WeakKeyDictionary[pulumi.Resource, dict[str, ServiceLinkedRole]]()
 
 
-class SpotServiceLinkedRole(ComponentResource):
-    """The account's service-linked role for EC2 Spot (`holdfast:index:SpotServiceLinkedRole`).
+def spot_service_linked_role(
+    name: str, *, account: str, existing_arn: str | None, opts: ResourceOptions | None = None
+) -> ServiceLinkedRole:
+    """Create or import the account's service-linked role for EC2 Spot, `AWSServiceRoleForEC2Spot`; it is never deleted.
 
-    Creates or imports `AWSServiceRoleForEC2Spot`; it is never deleted. Without it EC2 rejects spot instances
-    with `AuthFailure.ServiceLinkedRoleCreationNotPermitted`, so spot pools depend on it. Other stacks of the
-    account use it too, so it is never changed and stays when the stack is destroyed.
+    `existing_arn` is its ARN, None if it does not exist. The clusters of a program in one account share the first one's: AWS refuses
+    a second. Without it EC2 rejects spot instances with `AuthFailure.ServiceLinkedRoleCreationNotPermitted`, so spot pools depend
+    on it. Other stacks of the account use it too, so it is never changed and stays when the stack is destroyed.
     """
-
-    def __init__(
-        self, name: str, args: SpotServiceLinkedRoleArgs, opts: ResourceOptions | None = None
-    ) -> None:
-        super().__init__("holdfast:index:SpotServiceLinkedRole", name, None, opts)
-        role = ServiceLinkedRole(
-            f"{name}-role",
+    stack = pulumi.runtime.get_root_resource()
+    made = {} if stack is None else _MADE.setdefault(stack, {})
+    if account not in made:
+        made[account] = ServiceLinkedRole(
+            name,
             aws_service_name=SERVICE,
-            opts=ResourceOptions(
-                parent=self,
-                # Once the role is in the state, the import of the same ARN has no effect, so it can always be
-                # set.
-                import_=args.existing_arn,
-                ignore_changes=[*_LEFT_ALONE],
-                retain_on_delete=True,
-                hooks=ResourceHookBinding(on_error=[ErrorHook(f"{name}-taken", _explain)]),
+            opts=ResourceOptions.merge(
+                opts,
+                ResourceOptions(
+                    # Once the role is in the state, the import of the same ARN has no effect, so it can always be
+                    # set.
+                    import_=existing_arn,
+                    ignore_changes=[*_LEFT_ALONE],
+                    retain_on_delete=True,
+                    hooks=ResourceHookBinding(on_error=[ErrorHook(f"{name}-taken", _explain)]),
+                ),
             ),
         )
-        self.arn = role.arn
-        self.register_outputs({"arn": self.arn})
+    return made[account]
 
 
 def _explain(failure: ErrorHookArgs) -> bool:

@@ -1,14 +1,15 @@
-"""Checkpoints in Azure Blob Storage: the storage account, and the access of a training namespace to it."""
+"""Checkpoints on Azure: the storage account of a cluster, and where the jobs of each training namespace keep theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Network
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
-from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 from pulumi_azure_native.resources import ResourceGroup
 from pulumi_azure_native.storage import (
     Action,
@@ -24,10 +25,28 @@ from pulumi_azure_native.storage import (
     StorageAccount,
 )
 
-from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
-from pulumi_holdfast.azure.names import is_container_name
-from pulumi_holdfast.azure.private_endpoint import BlobPrivateEndpoint, BlobPrivateEndpointArgs
+from pulumi_holdfast.azure.names import is_container_name, storage_account_prefix
+from pulumi_holdfast.azure.private_endpoint import (
+    BlobPrivateEndpoint,
+    BlobPrivateEndpointArgs,
+    BlobZone,
+    BlobZoneArgs,
+)
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import USE_OTHER_STORE, home_checkpoints
+from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_ACCOUNT
+from pulumi_holdfast.ladder.json import mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi import Input, Output
+
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
+    from pulumi_holdfast.azure.preflight import Subscription
+    from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
+    from pulumi_holdfast.ladder.json import JsonValue
 
 #: The fewest and the most days for which Blob Storage keeps deleted data.
 RETAIN_DAYS: Final = (1, 365)
@@ -96,8 +115,7 @@ class CheckpointBucket(ComponentResource):
     StorageAccount closed to other networks, without public access, shared keys or plain HTTP; versioning with soft delete for blobs and
     containers; a lifecycle that deletes old versions and never a current blob; and the BlobContainers. The
     group and the account have generated names, so that a new stack does not collide with an account that an
-    old stack left behind. `name` has up to 16 letters and digits, not counting hyphens: the account's name
-    begins with it.
+    old stack left behind; the account's begins with the letters and digits of `name`.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
@@ -106,8 +124,7 @@ class CheckpointBucket(ComponentResource):
         group = ResourceGroup(f"{name}-group", location=args.location, opts=retained)
         is_public = args.private_zone_id is None or bool(args.allowed_cidrs)
         account = StorageAccount(
-            # An account's name has no hyphens and at most 24 characters, 8 of them generated.
-            name.replace("-", ""),
+            storage_account_prefix(name),
             resource_group_name=group.name,
             location=args.location,
             kind="StorageV2",
@@ -247,70 +264,112 @@ def _old_versions() -> ManagementPolicyRuleArgsDict:
     }
 
 
-#: The annotation of a service account that names the identity of its pods.
-CLIENT_ID: Final = "azure.workload.identity/client-id"
-
-# The only audience for which Entra ID accepts tokens of pods.
-_AUDIENCE: Final = "api://AzureADTokenExchange"
-
-
 @dataclass(frozen=True, kw_only=True)
-class CheckpointAccessArgs:
-    """Arguments of `CheckpointAccess`.
+class Store:
+    """Where the jobs of a namespace keep their checkpoints: a container, and the subscription that it is in."""
 
-    The identity is created in `resource_group` and `location`. `oidc_issuer`, `namespace` and `service_account` identify
-    the cluster and its pods. `container_id` is the resource ID of the container, which is in the subscription `subscription_id`.
-    """
-
-    resource_group: Input[str]
-    location: str
-    subscription_id: Input[str]
-    oidc_issuer: Input[str]
-    namespace: str
-    service_account: str = "trainer"
+    uri: Input[str]
     container_id: Input[str]
+    subscription_id: Input[str]
 
 
-class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account use one container (`holdfast:index:CheckpointAccess`).
+def zone_of(
+    platform: AzurePlatform, *, resource_group: Input[str], subnet_id: Input[str], parent: pulumi.Resource
+) -> Input[str] | None:
+    """The DNS zone of storage accounts with a private endpoint in a subnet: the user's or a new one; None without such an account."""
+    private = platform.checkpoints.private_endpoint
+    if private is None and not platform.checkpoint_homes:
+        return None
+    if private is not None and private.dns_zone is not None:
+        return private.dns_zone
+    return BlobZone(
+        naming.part(parent.pulumi_resource_name, "blob-zone"),
+        BlobZoneArgs(resource_group=resource_group, subnet_id=subnet_id),
+        opts=pulumi.ResourceOptions(parent=parent),
+    ).zone_id
 
-    Creates a UserAssignedIdentity, its FederatedIdentityCredential for those pods, and the Assignment of a
-    role on the container. `client_id`, for the service account's annotation CLIENT_ID, is known once all of
-    them exist. The namespace and the service account may be created later. Entra ID needs a few minutes to
-    accept a new credential and up to ten for a new assignment; until then it rejects the jobs.
 
-    Each namespace has an identity of its own: an identity has room for 20 credentials, which are written one
-    after the other.
+def stores_of(
+    platform: AzurePlatform,
+    subscription: Subscription,
+    checkpoints: CheckpointBucket,
+    *,
+    resource_group: Input[str],
+    subnet_id: Input[str],
+    zone_id: Input[str] | None,
+    parent: pulumi.Resource,
+) -> Mapping[str, Store]:
+    """The store of each training namespace: the stack's account, or, of the same tenant, that in which accepted jobs keep theirs.
+
+    The endpoint of such an account is created in `resource_group`, with an address of the subnet and its name in the zone.
     """
+    own = {
+        each.name: Store(
+            uri=checkpoints.uri(each.name),
+            container_id=checkpoints.container_id(each.name),
+            subscription_id=subscription.subscription_id,
+        )
+        for each in platform.namespaces
+    }
+    at_home: dict[str, Store] = {}
+    endpoints: dict[str, BlobPrivateEndpoint] = {}
+    for name, found in home_checkpoints(platform.accepts_from, "Azure", parent=parent).items():
+        account_id = _account_id(found, subscription.tenant_id)
+        if zone_id is not None and found.home.stack not in endpoints:
+            endpoints[found.home.stack] = BlobPrivateEndpoint(
+                naming.home_endpoint(parent.pulumi_resource_name, found.home.stack),
+                BlobPrivateEndpointArgs(
+                    location=platform.location,
+                    resource_group=resource_group,
+                    subnet_id=subnet_id,
+                    account_id=account_id,
+                    dns_zone_id=zone_id,
+                ),
+                opts=pulumi.ResourceOptions(parent=parent),
+            )
+        at_home[name] = Store(
+            uri=tied_to(found.uri, [endpoints[found.home.stack].names]),
+            container_id=account_id.apply(partial(container_in, namespace=name)),
+            subscription_id=account_id.apply(subscription_in),
+        )
+    return own | at_home
 
-    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
-        identity = UserAssignedIdentity(
-            f"{name}-identity",
-            resource_group_name=args.resource_group,
-            location=args.location,
-            opts=ResourceOptions(parent=self),
+
+def container_in(account_id: str, namespace: str) -> str:
+    """The resource ID of a namespace's container in a storage account."""
+    return f"{account_id}/blobServices/default/containers/{namespace}"
+
+
+def subscription_in(resource_id: str) -> str:
+    """The subscription of a resource."""
+    return resource_id.split("/")[2]
+
+
+def _account_id(found: HomeCheckpoints, tenant: str) -> Output[str]:
+    judged = pulumi.Output.all(found.uri, found.home.output(CHECKPOINT_ACCOUNT))
+    return judged.apply(lambda known: account_at_home(found.home, *known, tenant=tenant))
+
+
+def account_at_home(home: Home, uri: str, account: JsonValue, *, tenant: str) -> str:
+    """The resource ID of the storage account that home's stack exports. Raises pulumi.RunError if identities here cannot use it."""
+    exported = mapping(account)
+    account_id, its_tenant = exported.get("id"), exported.get("tenantId")
+    if not isinstance(account_id, str):
+        raise home.refusal(
+            "which exports no storage account",
+            allowed="a stack of this release",
+            fix="Update that stack with this release first.",
         )
-        credential = FederatedIdentityCredential(
-            f"{name}-credential",
-            resource_name_=identity.name,
-            resource_group_name=args.resource_group,
-            issuer=args.oidc_issuer,
-            subject=f"system:serviceaccount:{args.namespace}:{args.service_account}",
-            audiences=[_AUDIENCE],
-            opts=ResourceOptions(parent=self),
+    if its_tenant != tenant:
+        raise home.refusal(
+            f"with an account in the tenant {its_tenant}",
+            allowed=f"a stack in the tenant {tenant}: no identity of one tenant gets rights in another",
+            fix=USE_OTHER_STORE,
         )
-        assignment = Assignment(
-            f"{name}-checkpoints",
-            AssignmentArgs(
-                subscription_id=args.subscription_id,
-                scope=args.container_id,
-                role=STORAGE_BLOB_DATA_CONTRIBUTOR,
-                principal_id=identity.principal_id,
-                # Otherwise Azure looks the principal up in a directory that may not have it for minutes.
-                principal_type="ServicePrincipal",
-            ),
-            opts=ResourceOptions(parent=self),
+    if f"@{account_id.rpartition('/')[2]}." not in uri:
+        raise home.refusal(
+            f"which keeps these checkpoints in the account of another stack, at {uri}",
+            allowed="the stack that has the account",
+            fix="Write the stack that this one names in its own acceptsFrom.",
         )
-        self.client_id = tied_to(identity.client_id, [credential, assignment])
-        self.register_outputs({"client_id": self.client_id})
+    return account_id

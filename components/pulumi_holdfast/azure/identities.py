@@ -1,95 +1,139 @@
-"""Role assignments on Azure, and the built-in roles that the components use."""
+"""Identities on Azure: the training namespaces, whose jobs have access to their own checkpoints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
-from uuid import UUID, uuid5
+from typing import TYPE_CHECKING, Final
 
-from pulumi import ComponentResource, Input, Output, ResourceOptions
-from pulumi_azure_native.authorization import RoleAssignment
+import pulumi
+from pulumi import ComponentResource, Input, ResourceOptions
+from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-#: Reads, writes, deletes and lists blobs, but not their old versions, and without changing permissions.
-STORAGE_BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
+from pulumi_holdfast.config import naming
+from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
+from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
 
-#: On a subnet: puts machines and load balancers into it.
-NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
-#: On a capacity reservation group: reads it, and puts machines of scale sets into its reservations. No narrower built-in role
-#: may do the second.
-CONTRIBUTOR: Final = "b24988ac-6180-42a0-ab88-20f7382dd24c"
-#: On a container registry: pulls images.
-ACR_PULL: Final = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
-#: Reads everything and changes nothing.
-READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-#: "Azure Kubernetes Service RBAC Cluster Admin": all actions in a cluster that uses Azure RBAC.
-AKS_RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-# An arbitrary constant; changing it would rename all assignments.
-_NAMES: Final = UUID("8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11")
+    from pulumi_holdfast.azure.checkpoints import Store
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
+    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
+#: The annotation of a service account that names the identity of its pods.
+CLIENT_ID: Final = "azure.workload.identity/client-id"
 
-def role_definition_id(subscription_id: str, role: str) -> str:
-    """The resource ID of a built-in role in the subscription, as Azure returns it in assignments."""
-    return f"/subscriptions/{subscription_id}/providers/Microsoft.Authorization/roleDefinitions/{role}"
-
-
-def assignment_name(*, scope: str, principal_id: str, role: str) -> str:
-    """The deterministic name of the assignment of a role to a principal at a scope.
-
-    Azure identifies assignments by name across all subscriptions and allows neither another principal nor
-    another scope (`RoleAssignmentUpdateNotPermitted`), so the name is derived from all three.
-    """
-    return str(uuid5(_NAMES, f"{scope.lower()}|{principal_id}|{role}"))
-
-
-_OF_THE_PRINCIPAL: Final = ("principalId", "principalType", "roleAssignmentName")
+# The only audience for which Entra ID accepts tokens of pods.
+_AUDIENCE: Final = "api://AzureADTokenExchange"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssignmentArgs:
-    """Arguments of `Assignment`.
+class CheckpointAccessArgs:
+    """Arguments of `CheckpointAccess`.
 
-    `scope` is a resource ID in the subscription `subscription_id`, `role` the GUID of a built-in role. `principal_id` is the object ID of a user,
-    group or service principal and `principal_type` its type; None makes Azure look the type up, which works
-    only if the principal has existed for some minutes. If `keep_principal`, a later change of the principal does not
-    replace the assignment.
+    The identity is created in `resource_group` and `location`. `oidc_issuer`, `namespace` and `service_account` identify
+    the cluster and its pods. `container_id` is the resource ID of the container, which is in the subscription `subscription_id`.
     """
 
+    resource_group: Input[str]
+    location: str
     subscription_id: Input[str]
-    scope: Input[str]
-    role: str
-    principal_id: Input[str]
-    principal_type: Literal["User", "Group", "ServicePrincipal"] | None = None
-    keep_principal: bool = False
+    oidc_issuer: Input[str]
+    namespace: str
+    service_account: str = "trainer"
+    container_id: Input[str]
 
 
-class Assignment(ComponentResource):
-    """Assigns a role to a principal (`holdfast:index:Assignment`).
+class CheckpointAccess(ComponentResource):
+    """Lets the pods of one service account use one container (`holdfast:index:CheckpointAccess`).
 
-    Creates the RoleAssignment with a name derived from principal, role and scope: assigning twice gives the
-    same resource.
+    Creates a UserAssignedIdentity, its FederatedIdentityCredential for those pods, and the Assignment of a
+    role on the container. `client_id`, for the service account's annotation CLIENT_ID, is known once all of
+    them exist. The namespace and the service account may be created later. Entra ID needs a few minutes to
+    accept a new credential and up to ten for a new assignment; until then it rejects the jobs.
+
+    Each namespace has an identity of its own: an identity has room for 20 credentials, which are written one
+    after the other.
     """
 
-    def __init__(self, name: str, args: AssignmentArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:Assignment", name, None, opts)
-        role = args.role
-        RoleAssignment(
-            f"{name}-assignment",
-            scope=args.scope,
-            role_definition_id=Output.from_input(args.subscription_id).apply(
-                lambda subscription: role_definition_id(subscription, role)
-            ),
-            principal_id=args.principal_id,
-            # If it is left out, the SDK sends `User`, and Azure rejects groups and service principals. An
-            # explicit null makes Azure look it up.
-            principal_type=args.principal_type or Output.from_input(None),
-            role_assignment_name=Output.all(scope=args.scope, principal=args.principal_id).apply(
-                lambda known: assignment_name(
-                    scope=known["scope"], principal_id=known["principal"], role=role
-                )
-            ),
-            opts=ResourceOptions(
-                parent=self, ignore_changes=list(_OF_THE_PRINCIPAL) if args.keep_principal else None
-            ),
+    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
+        identity = UserAssignedIdentity(
+            f"{name}-identity",
+            resource_group_name=args.resource_group,
+            location=args.location,
+            opts=ResourceOptions(parent=self),
         )
-        self.register_outputs({})
+        credential = FederatedIdentityCredential(
+            f"{name}-credential",
+            resource_name_=identity.name,
+            resource_group_name=args.resource_group,
+            issuer=args.oidc_issuer,
+            subject=f"system:serviceaccount:{args.namespace}:{args.service_account}",
+            audiences=[_AUDIENCE],
+            opts=ResourceOptions(parent=self),
+        )
+        assignment = Assignment(
+            f"{name}-checkpoints",
+            AssignmentArgs(
+                subscription_id=args.subscription_id,
+                scope=args.container_id,
+                role=STORAGE_BLOB_DATA_CONTRIBUTOR,
+                principal_id=identity.principal_id,
+                # Otherwise Azure looks the principal up in a directory that may not have it for minutes.
+                principal_type="ServicePrincipal",
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        self.client_id = tied_to(identity.client_id, [credential, assignment])
+        self.register_outputs({"client_id": self.client_id})
+
+
+def make_namespaces(
+    platform: AzurePlatform,
+    *,
+    cluster: str,
+    resource_group: Input[str],
+    oidc_issuer: Input[str],
+    stores: Mapping[str, Store],
+    pools: Mapping[str, PoolSummary],
+    others: OtherStacks,
+    accepted: Mapping[str, Sequence[Input[str]]],
+    after: pulumi.ResourceOptions,
+) -> Mapping[str, Input[str]]:
+    """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
+
+    Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
+    is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
+    those clusters.
+    """
+    identities: dict[str, Input[str]] = {}
+    for namespace in platform.namespaces:
+        store = stores[namespace.name]
+        access = CheckpointAccess(
+            naming.checkpoint_access(cluster, namespace.name),
+            CheckpointAccessArgs(
+                resource_group=resource_group,
+                location=platform.location,
+                subscription_id=store.subscription_id,
+                oidc_issuer=oidc_issuer,
+                namespace=namespace.name,
+                container_id=store.container_id,
+            ),
+            opts=after,
+        )
+        identities[namespace.name] = access.client_id
+        make_training_namespace(
+            namespace,
+            cluster=cluster,
+            checkpoint_uri=store.uri,
+            pools=pools,
+            others=others,
+            accepted=users_in(namespace.name, platform.accepts_from, accepted),
+            identity=Identity(annotations={CLIENT_ID: access.client_id}),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+        )
+    return identities

@@ -11,6 +11,9 @@ LONGEST_NAME: Final = 12
 
 _DIGEST: Final = 4
 
+#: Of the 24 characters of a storage account's name, 8 are generated.
+_LONGEST_PREFIX: Final = 16
+
 
 def agent_pool_name(pool: str) -> str:
     """Return the node pool name of a pool: its name without hyphens (`a100-spot` → `a100spot`).
@@ -24,6 +27,14 @@ def agent_pool_name(pool: str) -> str:
     if len(letters) <= LONGEST_NAME:
         return letters
     return letters[: LONGEST_NAME - _DIGEST] + sha256(pool.encode()).hexdigest()[:_DIGEST]
+
+
+def storage_account_prefix(name: str) -> str:
+    """Return what the generated name of a storage account begins with: a name of letters and digits, cut with a digest."""
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    if len(letters) <= _LONGEST_PREFIX:
+        return letters
+    return letters[: _LONGEST_PREFIX - _DIGEST] + sha256(name.encode()).hexdigest()[:_DIGEST]
 
 
 def zone_label(location: str, zone: str) -> str:

@@ -1,15 +1,23 @@
-"""Networks on Azure: a virtual network with NAT, or the user's existing subnet."""
+"""Networks on Azure: a new one with NAT, or an existing one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
+import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.network import NatGateway, PublicIPAddress, Subnet, VirtualNetwork
 
+from pulumi_holdfast.azure.config.sections import AzureClusterNetwork, AzureExistingNetwork
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.ordering import tied_to
+
+if TYPE_CHECKING:
+    from pulumi import Input
+
+    from pulumi_holdfast.azure.config.sections import AzurePlatform
 
 #: How nodes reach the internet: by a NAT gateway on their subnet, or by its route table. AKS checks on
 #: creation that it exists.
@@ -157,3 +165,23 @@ class AzureNetwork(ComponentResource):
         self.egress_cidrs = nat.egress_cidrs
         self.outbound: Outbound = "userAssignedNATGateway"
         self.register_outputs({"network_id": self.network_id, "subnet_id": self.subnet_id})
+
+
+def network_of(
+    platform: AzurePlatform, resource_group: Input[str], label: str, *, parent: pulumi.Resource
+) -> NodeSubnet:
+    """The network of the cluster `parent`; its names in the resource group start with `label`."""
+    config = platform.network
+    if isinstance(config, AzureClusterNetwork):
+        raise TypeError("an existing cluster has a network")
+    if isinstance(config, AzureExistingNetwork):
+        return ExistingAzureNetwork(
+            subnet_id=config.subnet_id, outbound=config.outbound.value, egress_cidrs=config.egress_cidrs
+        )
+    return AzureNetwork(
+        naming.part(parent.pulumi_resource_name, "network"),
+        AzureNetworkArgs(
+            location=platform.location, resource_group=resource_group, cidr=config.cidr, label=label
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )

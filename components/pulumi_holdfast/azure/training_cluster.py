@@ -1,4 +1,4 @@
-"""Composes an Azure stack: subscription checks, network, cluster, pools, services, training namespaces.
+"""A training cluster on Azure: subscription checks, network, cluster, pools, services, training namespaces.
 
 `depends_on`, read backwards, is the order of `pulumi destroy`. Training namespaces go while KubeRay and JobSet still
 remove their finalizers, and the fallback controller when no job is left to move. Then pools go while AKS still deletes
@@ -8,129 +8,208 @@ object, and the network goes last, because nodes drain through it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import pulumi
 from pulumi import Input
 
-from pulumi_holdfast.azure.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from pulumi_holdfast.azure.cluster import cluster_of, kubernetes_version
-from pulumi_holdfast.azure.config.sections import AzurePlatform
+from pulumi_holdfast.azure.checkpoints import (
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CustomerKey,
+    stores_of,
+    zone_of,
+)
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
+from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
+from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
+from pulumi_holdfast.azure.control_plane.control_plane import (
+    Maintenance,
+    NoUpgrades,
+    SystemNodesArgs,
+    Upgrades,
+)
+from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster, ExistingAksClusterArgs
 from pulumi_holdfast.azure.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from pulumi_holdfast.azure.namespaces import make_namespaces
+from pulumi_holdfast.azure.identities import make_namespaces
+from pulumi_holdfast.azure.network import network_of
 from pulumi_holdfast.azure.pools import PoolDependencies, make_pools, pool_summaries
 from pulumi_holdfast.azure.preflight import check_subscription
 from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
-from pulumi_holdfast.azure.stores import stores_of, zone_of
 from pulumi_holdfast.config import naming
+from pulumi_holdfast.config.naming import aks_node_group, part
 from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
-from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices
+from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
 from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
 from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
-from pulumi_holdfast.kubernetes.outputs import export_outputs
+from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
+if TYPE_CHECKING:
+    from pulumi import Input
 
-def compose(platform: AzurePlatform, stack: str) -> None:
-    """Register every resource of an Azure stack.
+    from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance, AzurePlatform
+    from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
+    from pulumi_holdfast.azure.control_plane.control_plane import Day
+    from pulumi_holdfast.azure.preflight import Subscription
 
-    Raises ConfigError, before anything is registered, if the subscription cannot hold the stack.
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingClusterArgs:
+    """`platform` is the parsed configuration.
+
+    `environment` is in the names and labels of the cluster: no other cluster of the subscription has it.
     """
-    subscription = check_subscription(platform, stack)
-    labels.label_kubernetes_objects(labels.stack_labels(stack))
-    tags = labels.azure_tags(stack)
-    labels.tag_azure_resources(tags)
-    name = naming.aks_cluster_name(stack)
 
-    group = StackResourceGroup(
-        "group",
-        StackResourceGroupArgs(group_name=name, location=platform.location, protected=platform.protected),
-    )
-    cluster = cluster_of(platform, subscription, group.group_name, name)
-    version = kubernetes_version(platform, subscription)
-    services = ClusterServices(
-        cluster=cluster,
-        kubernetes=cluster.kubernetes,
-        charts=chart_source(platform.mirror.charts),
-        images=platform.mirror.images,
-    )
+    platform: AzurePlatform
+    environment: str
 
-    device_plugins = services.device_plugins(region=platform.location)
-    operators = services.operators()
-    pools = make_pools(
-        platform,
-        PoolDependencies(cluster=cluster, kubernetes_version=version, tags=tags, existing=subscription.pools),
-        after=services.after(device_plugins, operators),
-    )
-    others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer)
-    trusted = {
-        each.name: TrustedIssuer(
-            naming.trusted_issuer(each.name),
-            TrustedIssuerArgs(
-                resource_group=group.group_name,
-                location=platform.location,
-                tenant_id=subscription.tenant_id,
-                issuer=each.issuer,
-            ),
+
+class TrainingCluster(pulumi.ComponentResource):
+    """A training cluster on Azure, with everything that it needs (`holdfast:azure:TrainingCluster`).
+
+    `kubernetes` is the provider of its API server. Raises ConfigError, before any of its parts is registered, if jobs of the
+    configuration cannot fall back, or if the subscription cannot hold the cluster.
+    """
+
+    kubernetes: pulumi.ProviderResource
+    outputs: ClusterOutputs
+
+    def __init__(
+        self, name: str, args: TrainingClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        platform, environment = args.platform, args.environment
+        summaries = pool_summaries(platform)
+        check_fallback(
+            platform.namespaces,
+            summaries,
+            cloud=platform.cloud,
+            clusters=platform.clusters,
+            controller=platform.fallback,
         )
-        for each in platform.accepts_from
-    }
-    users = {home: issuer.users for home, issuer in trusted.items()}
-    prerequisites = services.admission_and_fallback(
-        platform.fallback,
-        AdmissionPlan(
-            kubernetes_version=version,
-            pod_rules=aks_rules(platform.scheduling_pools()),
-            other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
-        ),
-        pools=pools,
-        clusters=others.connections,
-        accepted=all_users(users),
-    )
-    zone_id = zone_of(platform, resource_group=group.group_name, subnet_id=cluster.subnet_id)
-    checkpoints = _checkpoints(platform, cluster.subnet_id, zone_id)
-    stores = stores_of(
-        platform,
-        subscription,
-        checkpoints,
-        resource_group=group.group_name,
-        subnet_id=cluster.subnet_id,
-        zone_id=zone_id,
-    )
-    summaries = pool_summaries(platform)
-    identities = make_namespaces(
-        platform,
-        resource_group=group.group_name,
-        oidc_issuer=cluster.workload_identity_issuer,
-        stores=stores,
-        pools=summaries,
-        others=OtherStacks(references=others.references, region=platform.location),
-        accepted=users,
-        after=services.after(operators, *pools, *prerequisites, checkpoints),
-    )
-    export_outputs(
-        platform.scheduling_pools(),
-        platform.namespaces,
-        facts=summaries,
-        region=platform.location,
-        cluster=cluster.cluster_name,
-        kubeconfig=cluster.kubeconfig,
-        issuer=cluster.workload_identity_issuer,
-        checkpoints=checkpoints.account_name,
-        checkpoint_uris={each: store.uri for each, store in stores.items()},
-        checkpoint_account={"id": checkpoints.account_id, "tenantId": subscription.tenant_id},
-        identities=identities,
-        token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
-    )
+        tags = labels.environment_tags(environment)
+        options = labels.with_transformations(
+            opts, labels.kubernetes_labels(labels.stack_labels(environment)), labels.azure_tags(tags)
+        )
+        super().__init__("holdfast:azure:TrainingCluster", name, None, options)
+        subscription = check_subscription(platform, environment, parent=self)
+        inside = pulumi.ResourceOptions(parent=self)
+        cluster_name = naming.aks_cluster_name(environment)
+
+        group = StackResourceGroup(
+            naming.part(name, "group"),
+            StackResourceGroupArgs(
+                group_name=cluster_name, location=platform.location, protected=platform.protected
+            ),
+            opts=inside,
+        )
+        cluster = cluster_of(platform, subscription, group.group_name, cluster_name, parent=self)
+        self.kubernetes = cluster.kubernetes
+        version = kubernetes_version(platform, subscription)
+        services = ClusterServices(
+            parent=self,
+            cluster=cluster,
+            kubernetes=cluster.kubernetes,
+            charts=chart_source(platform.mirror.charts),
+            images=platform.mirror.images,
+        )
+
+        device_plugins = services.device_plugins(region=platform.location)
+        operators = services.operators()
+        pools = make_pools(
+            platform,
+            PoolDependencies(
+                cluster_name=name,
+                cluster=cluster,
+                kubernetes_version=version,
+                tags=tags,
+                existing=subscription.pools,
+            ),
+            after=services.after(device_plugins, operators),
+        )
+        others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer, parent=self)
+        trusted = {
+            each.name: TrustedIssuer(
+                naming.trusted_issuer(name, each.name),
+                TrustedIssuerArgs(
+                    resource_group=group.group_name,
+                    location=platform.location,
+                    tenant_id=subscription.tenant_id,
+                    issuer=each.issuer,
+                ),
+                opts=inside,
+            )
+            for each in platform.accepts_from
+        }
+        users = {home: issuer.users for home, issuer in trusted.items()}
+        prerequisites = services.admission_and_fallback(
+            platform.fallback,
+            AdmissionPlan(
+                kubernetes_version=version,
+                pod_rules=aks_rules(platform.scheduling_pools()),
+                other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
+            ),
+            pools=pools,
+            clusters=others.connections,
+            accepted=all_users(users),
+        )
+        zone_id = zone_of(platform, resource_group=group.group_name, subnet_id=cluster.subnet_id, parent=self)
+        checkpoints = _checkpoints(
+            naming.part(name, "checkpoints"), platform, cluster.subnet_id, zone_id, opts=inside
+        )
+        stores = stores_of(
+            platform,
+            subscription,
+            checkpoints,
+            resource_group=group.group_name,
+            subnet_id=cluster.subnet_id,
+            zone_id=zone_id,
+            parent=self,
+        )
+        identities = make_namespaces(
+            platform,
+            cluster=name,
+            resource_group=group.group_name,
+            oidc_issuer=cluster.workload_identity_issuer,
+            stores=stores,
+            pools=summaries,
+            others=OtherStacks(references=others.references, region=platform.location),
+            accepted=users,
+            after=services.after(operators, *pools, *prerequisites, checkpoints),
+        )
+        self.outputs = ClusterOutputs(
+            pools=platform.scheduling_pools(),
+            namespaces=platform.namespaces,
+            facts=summaries,
+            region=platform.location,
+            cluster=cluster.cluster_name,
+            kubeconfig=cluster.kubeconfig,
+            issuer=cluster.workload_identity_issuer,
+            checkpoints=checkpoints.account_name,
+            checkpoint_uris={each: store.uri for each, store in stores.items()},
+            checkpoint_account={"id": checkpoints.account_id, "tenantId": subscription.tenant_id},
+            identities=identities,
+            token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
+        )
+        self.register_outputs(self.outputs.by_name())
 
 
 def _checkpoints(
-    platform: AzurePlatform, subnet_id: Input[str], zone_id: Input[str] | None
+    name: str,
+    platform: AzurePlatform,
+    subnet_id: Input[str],
+    zone_id: Input[str] | None,
+    *,
+    opts: pulumi.ResourceOptions,
 ) -> CheckpointBucket:
     section = platform.checkpoints
     key = section.key
     return CheckpointBucket(
-        "checkpoints",
+        name,
         CheckpointBucketArgs(
             location=platform.location,
             subnet_id=subnet_id,
@@ -144,4 +223,99 @@ def _checkpoints(
             else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),
             private_zone_id=None if section.private_endpoint is None else zone_id,
         ),
+        opts=opts,
+    )
+
+
+def cluster_of(
+    platform: AzurePlatform,
+    subscription: Subscription,
+    resource_group: Input[str],
+    name: str,
+    *,
+    parent: pulumi.Resource,
+) -> AksCluster | ExistingAksCluster:
+    """The control plane of the training cluster `parent`: a new one called `name` in its network, or the existing one."""
+    config = platform.cluster
+    if isinstance(config, AzureExistingCluster):
+        return _existing(config, subscription, parent)
+    network, system = network_of(platform, resource_group, name, parent=parent), config.system_nodes
+    return AksCluster(
+        part(parent.pulumi_resource_name, "cluster"),
+        AksClusterArgs(
+            cluster_name=name,
+            location=platform.location,
+            subscription_id=subscription.subscription_id,
+            tenant_id=subscription.tenant_id,
+            resource_group=resource_group,
+            node_resource_group=aks_node_group(name),
+            version=config.version,
+            scaling=config.scaling.value,
+            network=network,
+            access=_access(config.access),
+            deployer=subscription.deployer,
+            admins=config.admins,
+            login=config.login.value,
+            maintenance=_maintenance(config.maintenance),
+            upgrades=Upgrades(cluster=config.upgrades.cluster.value, node_os=config.upgrades.node_os.value),
+            system_nodes=SystemNodesArgs(
+                vm_size=system.vm_size, count=system.count, zones=system.zones, disk_gib=system.disk_gib
+            ),
+            protected=platform.protected,
+            pods_cidr=platform.network.pods_cidr,
+            services_cidr=platform.network.services_cidr,
+            disk_encryption_set_id=config.disk_encryption_set,
+            log_workspace_id=config.log_workspace,
+            registry_id=config.registry,
+            reservation_group_ids=platform.reservation_groups,
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def _existing(
+    config: AzureExistingCluster, subscription: Subscription, parent: pulumi.Resource
+) -> ExistingAksCluster:
+    found = subscription.cluster
+    if found is None:
+        raise TypeError(f"{config.existing} was not looked up; preflight must do it")
+    return ExistingAksCluster(
+        part(parent.pulumi_resource_name, "cluster"),
+        ExistingAksClusterArgs(
+            cluster_name=found.name,
+            resource_group=found.resource_group,
+            tenant_id=subscription.tenant_id,
+            uid=found.uid,
+            issuer=found.issuer,
+            api_server=found.api_server,
+            subnet_id=found.subnet_id,
+            login=config.login.value,
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def kubernetes_version(platform: AzurePlatform, subscription: Subscription) -> str:
+    """The version of the cluster: as configured, or as the existing cluster has it."""
+    config = platform.cluster
+    if isinstance(config, AzureExistingCluster):
+        return subscription.cluster.version if subscription.cluster is not None else ""
+    return config.version
+
+
+def _access(config: AzureAccess) -> ApiServerAccess:
+    if config.public is not None:
+        return PublicAccess(cidrs=config.public.cidrs)
+    return PrivateAccess(public_name=config.public_name)
+
+
+def _maintenance(config: AzureMaintenance) -> Maintenance:
+    window = config.window
+    return Maintenance(
+        day=cast("Day", window.day.value.capitalize()),
+        start=window.start,
+        hours=window.hours,
+        start_date=window.start_date,
+        every_weeks=window.every_weeks,
+        exclusions=[NoUpgrades(start=each.start, end=each.end) for each in config.exclusions],
     )

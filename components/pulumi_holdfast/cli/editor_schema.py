@@ -2,7 +2,8 @@
 
 The schemas with which editors complete and check stack files, and the tables of docs/configuration.md, between markers that
 name a part of the document. Both come from the sections that parse a stack: their types, ranges, defaults and descriptions. A
-schema checks single values only; the program also checks combinations of them.
+schema checks single values only; the program also checks combinations of them. The tables of docs/fallback.md come from the table
+of a FallbackPolicy's fields.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pulumi_holdfast.config.errors import allowed, in_yaml, sections_in
 from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.gcp.config.sections import GcpPlatform
+from pulumi_holdfast.ladder import fallback_policy
 from pulumi_holdfast.local.config.sections import LocalPlatform
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 REFERENCE: Final = _ROOT / "docs/configuration.md"
+FALLBACK: Final = _ROOT / "docs/fallback.md"
 FOLDER: Final = _ROOT / "stacks/schema"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -66,6 +69,7 @@ def run(_: argparse.Namespace) -> int:
     for cloud in DOCUMENTS:
         (FOLDER / f"{cloud}.json").write_text(rendered(cloud), encoding="utf-8")
     REFERENCE.write_text(with_tables(REFERENCE.read_text("utf-8")), encoding="utf-8")
+    FALLBACK.write_text(with_policy_tables(FALLBACK.read_text("utf-8")), encoding="utf-8")
     return 0
 
 
@@ -144,6 +148,11 @@ def with_tables(page: str) -> str:
     """A page with the table between each pair of markers written again."""
     places = [found[2] for found in _TABLE.finditer(page)]
     return _TABLE.sub(lambda found: f"{found[1]}{_table(found[2], places)}\n{found[3]}", page)
+
+
+def with_policy_tables(page: str) -> str:
+    """A page with the tables of the fields of a FallbackPolicy written again."""
+    return _TABLE.sub(lambda found: f"{found[1]}{fallback_policy.TABLES[found[2]]}\n{found[3]}", page)
 
 
 def _table(place: str, places: Sequence[str]) -> str:

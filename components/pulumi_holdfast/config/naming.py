@@ -1,6 +1,7 @@
 """Derives logical names (in the Pulumi state) and physical names (in the cloud and the cluster).
 
-A logical name is a key in the state: it consists of the concept and the user's name, and never changes. A physical name
+A logical name is a key in the state: it consists of the name of the TrainingCluster, the concept and the user's name, and never
+changes. A URN has the type of its parents and not their names, so two clusters of one program differ by the first part. A physical name
 is what `kubectl` shows: it is the user's name wherever that is allowed, so that the name in the configuration, in a
 job's node selector and in an event are the same.
 """
@@ -43,39 +44,49 @@ def cluster(stack: str) -> str:
     return f"holdfast-{as_label_value(stack).replace('.', '-')}"
 
 
-def pool(name: str) -> str:
-    """Logical name of a pool."""
-    return f"pool-{name}"
+def part(cluster: str, concept: str) -> str:
+    """Logical name of a part that a TrainingCluster has once."""
+    return f"{cluster}-{concept}"
 
 
-def compute_class(name: str) -> str:
+def pool(cluster: str, name: str) -> str:
+    """Logical name of a pool of a TrainingCluster."""
+    return part(cluster, f"pool-{name}")
+
+
+def compute_class(cluster: str, name: str) -> str:
     """Logical name of a ComputeClass."""
-    return f"class-{name}"
+    return part(cluster, f"class-{name}")
 
 
-def placement(pool: str) -> str:
+def placement(cluster: str, pool: str) -> str:
     """Logical name of a pool's placement group."""
-    return f"placement-of-{pool}"
+    return part(cluster, f"placement-of-{pool}")
 
 
-def training_namespace(name: str) -> str:
+def training_namespace(cluster: str, name: str) -> str:
     """Logical name of a training namespace."""
-    return f"namespace-{name}"
+    return part(cluster, f"namespace-{name}")
 
 
-def checkpoint_claim(namespace: str) -> str:
+def checkpoint_claim(cluster: str, namespace: str) -> str:
     """Logical name of a training namespace's volume claim for checkpoints."""
-    return f"checkpoints-of-{namespace}"
+    return part(cluster, f"checkpoints-of-{namespace}")
 
 
-def checkpoint_access(namespace: str) -> str:
+def checkpoint_access(cluster: str, namespace: str) -> str:
     """Logical name of a training namespace's access to its checkpoints."""
-    return f"checkpoint-access-of-{namespace}"
+    return part(cluster, f"checkpoint-access-of-{namespace}")
 
 
-def trusted_issuer(cluster: str) -> str:
+def trusted_issuer(cluster: str, other: str) -> str:
     """Logical name of the trust in the tokens of another cluster."""
-    return f"issuer-of-{cluster}"
+    return part(cluster, f"issuer-of-{other}")
+
+
+def other_stack(cluster: str, other: str) -> str:
+    """Logical name of the reference to the stack of another cluster of ladders."""
+    return part(cluster, f"stack-of-{other}")
 
 
 def home_account(stack: str, cluster: str) -> str:
@@ -87,26 +98,23 @@ def home_account(stack: str, cluster: str) -> str:
     return f"from-{cluster[:_MAX_HOME].strip('-')}-{digest}"
 
 
-def home_checkpoints(cluster: str) -> str:
-    """Logical name of the reference to the stack in which jobs of another cluster keep their checkpoints.
-
-    Not the stack's own name, which a reference to it as another cluster has.
-    """
-    return f"checkpoints-of-{cluster}"
+def home_checkpoints(cluster: str, other: str) -> str:
+    """Logical name of the reference to the stack in which jobs of another cluster keep their checkpoints."""
+    return part(cluster, f"home-of-{other}")
 
 
-def home_endpoint(stack: str) -> str:
+def home_endpoint(cluster: str, stack: str) -> str:
     """The name, in the state and in Azure, of the private endpoint of another stack's storage account.
 
     By the stack: Azure has no second endpoint of one name, which would replace this one where several clusters keep their
     checkpoints in the account, or one cluster keeps them in another.
     """
-    return _unique_label(f"checkpoints-of-{stack}", _MAX_AZURE_NAME)
+    return _unique_label(part(cluster, f"checkpoints-of-{stack}"), _MAX_AZURE_NAME)
 
 
-def namespace_roles(namespace: str) -> str:
+def namespace_roles(cluster: str, namespace: str) -> str:
     """Logical name of the roles of users in a training namespace."""
-    return f"roles-in-{namespace}"
+    return part(cluster, f"roles-in-{namespace}")
 
 
 _CLUSTER_PREFIX: Final = "holdfast-"

@@ -17,7 +17,7 @@ from pulumi_holdfast.config.sections import ExistingCluster, PlatformDocument, P
 from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
-from pulumi_holdfast.ladder.ladder import ladder_problems, timing_problems
+from pulumi_holdfast.ladder.ladder_rules import ladder_problems, timing_problems
 from pulumi_holdfast.ladder.machines import Machine, is_sold_in, machine_catalogue, regions_of
 from pulumi_holdfast.ladder.operators import OPERATORS
 from pulumi_holdfast.ladder.pools import Pool

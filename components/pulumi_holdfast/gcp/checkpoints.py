@@ -1,43 +1,24 @@
-"""Checkpoints in a Cloud Storage bucket: the bucket, and the access of a training namespace to it."""
+"""Checkpoints on Google Cloud: the bucket of a cluster, and where the jobs of each training namespace keep theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_gcp.kms import CryptoKeyIAMMember
-from pulumi_gcp.storage import (
-    Bucket,
-    BucketEncryptionArgsDict,
-    BucketLifecycleRuleArgsDict,
-    ManagedFolder,
-    ManagedFolderIamMember,
-)
+from pulumi_gcp.storage import Bucket, BucketEncryptionArgsDict, BucketLifecycleRuleArgsDict
 
+from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import bucket_in, home_checkpoints
 
-@dataclass(frozen=True, kw_only=True)
-class ProjectIdentities:
-    """The workload identities of a project, shared by all its clusters: GKE does not distinguish them.
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-    `project` is the project ID, `number` the project number; a principal contains both.
-    """
+    import pulumi
+    from pulumi import Input
 
-    project: str
-    number: str
-
-    @property
-    def pool(self) -> str:
-        """The workload identity pool; it exists once the project has a cluster."""
-        return f"{self.project}.svc.id.goog"
-
-    def principal(self, *, namespace: str, service_account: str) -> str:
-        """The principal of a service account's pods in all clusters of the project."""
-        pools = f"projects/{self.number}/locations/global/workloadIdentityPools"
-        subject = f"ns/{namespace}/sa/{service_account}"
-        return f"principal://iam.googleapis.com/{pools}/{self.pool}/subject/{subject}"
-
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
 
 #: The fewest and the most days for which Cloud Storage keeps soft-deleted objects.
 SOFT_DELETE_DAYS: Final = (7, 90)
@@ -189,64 +170,30 @@ def _lifecycle(args: CheckpointBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
     return [uploads, versions]
 
 
-# Read, write, list and delete objects, without changing permissions.
-_ROLE: Final = "roles/storage.objectUser"
-
-
 @dataclass(frozen=True, kw_only=True)
-class CheckpointAccessArgs:
-    """Arguments of `CheckpointAccess`.
+class Store:
+    """Where the jobs of a namespace keep their checkpoints. `is_home`: in a folder that another stack has made."""
 
-    `project` and `project_number` are the cluster's. `namespace` and `service_account` identify the pods in
-    all clusters of the project: two clusters that use the same names share their checkpoints. `bucket` is the
-    bucket's name, `folder` the folder in it (no slashes). `has_folder`: another stack has made the managed folder.
-    """
-
-    project: str
-    project_number: str
-    namespace: str
-    service_account: str
+    uri: Input[str]
     bucket: Input[str]
     folder: str
-    has_folder: bool = False
+    is_home: bool = False
 
 
-class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account use one folder of the bucket (`holdfast:index:CheckpointAccess`).
-
-    Creates the ManagedFolder, to which Cloud Storage can grant access, unless it exists, and the ManagedFolderIamMember
-    with the grant. The pods need no right to use a key of the bucket: Cloud Storage's own account does. Depend on the cluster: the workload identity pool exists once the project has one. The
-    namespace and the service account may be created later. Deleting this component keeps the checkpoints and
-    removes the access.
-    """
-
-    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
-        # With the slash: a grant on `vision` would also be one on `vision-2/`.
-        bucket, path = args.bucket, f"{args.folder}/"
-        folder: Input[str] = path
-        if not args.has_folder:
-            made = ManagedFolder(
-                f"{name}-folder",
-                bucket=bucket,
-                name=path,
-                # Deletes the managed folder only; the objects keep their names.
-                force_destroy=True,
-                opts=ResourceOptions(parent=self),
-            )
-            bucket, folder = made.bucket, made.name
-        ManagedFolderIamMember(
-            f"{name}-trainers",
-            bucket=bucket,
-            managed_folder=folder,
-            role=_ROLE,
-            member=_trainers(args),
-            opts=ResourceOptions(parent=self),
+def stores_of(
+    platform: GcpPlatform, checkpoints: CheckpointBucket, *, parent: pulumi.Resource
+) -> Mapping[str, Store]:
+    """The store of each training namespace: the stack's bucket, or that in which accepted jobs keep theirs."""
+    own = {
+        each.name: Store(
+            uri=checkpoints.uri(each.name),
+            bucket=checkpoints.bucket_name,
+            folder=checkpoints.prefix(each.name),
         )
-        self.principal = _trainers(args)
-        self.register_outputs({})
-
-
-def _trainers(args: CheckpointAccessArgs) -> str:
-    identities = ProjectIdentities(project=args.project, number=args.project_number)
-    return identities.principal(namespace=args.namespace, service_account=args.service_account)
+        for each in platform.namespaces
+    }
+    at_home = {
+        name: Store(uri=found.uri, bucket=found.uri.apply(bucket_in), folder=name, is_home=True)
+        for name, found in home_checkpoints(platform.accepts_from, "Google Cloud", parent=parent).items()
+    }
+    return own | at_home

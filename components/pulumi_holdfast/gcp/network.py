@@ -1,11 +1,12 @@
-"""Networks on Google Cloud: a VPC network with Cloud NAT, or the user's existing one."""
+"""Networks on Google Cloud: a new one with NAT, or an existing one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_gcp.compute import (
     Firewall,
@@ -16,7 +17,12 @@ from pulumi_gcp.compute import (
     SubnetworkSecondaryIpRangeArgsDict,
 )
 
+from pulumi_holdfast.config import naming
+from pulumi_holdfast.gcp.config.sections import GcpClusterNetwork, GcpExistingNetwork
 from pulumi_holdfast.kubernetes.ordering import tied_to
+
+if TYPE_CHECKING:
+    from pulumi_holdfast.gcp.config.sections import GcpPlatform
 
 
 class VpcNativeNetwork(Protocol):
@@ -213,3 +219,28 @@ def _secondary_ranges(args: GcpNetworkArgs) -> Sequence[SubnetworkSecondaryIpRan
         {"range_name": PODS_RANGE, "ip_cidr_range": args.pods_cidr},
         {"range_name": SERVICES_RANGE, "ip_cidr_range": args.services_cidr},
     ]
+
+
+def network_of(platform: GcpPlatform, label: str, *, parent: pulumi.Resource) -> VpcNativeNetwork:
+    """The network of the cluster `parent`; its names in the project start with `label`."""
+    config = platform.network
+    if isinstance(config, GcpClusterNetwork):
+        raise TypeError("an existing cluster has a network")
+    if isinstance(config, GcpExistingNetwork):
+        return ExistingGcpNetwork(
+            network=config.network,
+            subnetwork=config.subnetwork,
+            pods_range=config.pods_range,
+            services_range=config.services_range,
+        )
+    return GcpNetwork(
+        naming.part(parent.pulumi_resource_name, "network"),
+        GcpNetworkArgs(
+            region=platform.region,
+            nodes_cidr=config.nodes_cidr,
+            pods_cidr=config.pods_cidr,
+            services_cidr=config.services_cidr,
+            label=label,
+        ),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )

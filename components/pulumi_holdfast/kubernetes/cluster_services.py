@@ -1,7 +1,7 @@
 """Installs what every stack runs in its cluster: operators, admission, the fallback controller, training namespaces.
 
-The composition roots (`components/pulumi_holdfast/aws/training_cluster.py` and its siblings) create the cluster and its pools, and call this module for
-the rest. An operator is added here once, for all clouds.
+The training clusters (`aws/training_cluster.py` and its siblings) create the control plane and its pools, and call this module
+for the rest. An operator is added here once, for all clouds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.config.clusters import unused_cluster_warnings
+from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
 from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
 from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
 from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
@@ -31,12 +33,14 @@ from pulumi_holdfast.kubernetes.training_namespace import (
     TrainingNamespace,
     TrainingNamespaceArgs,
 )
+from pulumi_holdfast.ladder.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Input
 
+    from pulumi_holdfast.config.clusters import OtherClusterSection
     from pulumi_holdfast.config.namespace import NamespaceSection
     from pulumi_holdfast.config.sections import ControllerSection, MonitoringSection
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
@@ -70,12 +74,13 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterServices:
-    """Installs services in one cluster.
+    """Installs services in one cluster, as children of `parent`.
 
     `charts` is a directory or an address of charts, `images` a registry; None: upstream's. `replicas` is the number of
     pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them.
     """
 
+    parent: pulumi.Resource
     cluster: pulumi.Resource
     kubernetes: pulumi.ProviderResource
     charts: str | None
@@ -85,12 +90,17 @@ class ClusterServices:
 
     def after(self, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options for a resource in the cluster that depends on `resources`."""
-        return pulumi.ResourceOptions(providers=[self.kubernetes], depends_on=[self.cluster, *resources])
+        return pulumi.ResourceOptions(
+            parent=self.parent, providers=[self.kubernetes], depends_on=[self.cluster, *resources]
+        )
+
+    def _named(self, concept: str) -> str:
+        return naming.part(self.parent.pulumi_resource_name, concept)
 
     def operators(self) -> Operators:
         """Install the operators of jobs: JobSet and KubeRay."""
         return Operators(
-            "operators",
+            self._named("operators"),
             opts=self.after(),
             charts=self.charts,
             images=self.images,
@@ -101,7 +111,7 @@ class ClusterServices:
     def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:
         """Install the device plugins for GPUs and, with `efa`, for Elastic Fabric Adapters."""
         return DevicePlugins(
-            "device-plugins",
+            self._named("device-plugins"),
             opts=self.after(),
             charts=self.charts,
             images=self.images,
@@ -115,7 +125,7 @@ class ClusterServices:
         if not (monitoring.dashboard or monitoring.alerts):
             return
         Monitoring(
-            "monitoring",
+            self._named("monitoring"),
             opts=self.after(fallback),
             has_dashboard=monitoring.dashboard,
             has_alerts=monitoring.alerts,
@@ -138,17 +148,17 @@ class ClusterServices:
         controllers of clusters whose jobs may run here.
         """
         pods = TrainingAdmission(
-            "admission",
+            self._named("admission"),
             opts=self.after(),
             kubernetes_version=plan.kubernetes_version,
             rules=(*plan.pod_rules, *plan.other_rules),
         )
-        definition = fallback_policy_definition("fallback-policy", self.after())
+        definition = fallback_policy_definition(self._named("fallback-policy"), self.after())
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
-        jobs = JobAdmission("job-admission", opts=self.after(definition), capacity=capacity)
+        jobs = JobAdmission(self._named("job-admission"), opts=self.after(definition), capacity=capacity)
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
         validation = JobValidation(
-            "job-validation", self.after(definition, jobs), capacity=capacity, claims=plan.claims
+            self._named("job-validation"), self.after(definition, jobs), capacity=capacity, claims=plan.claims
         )
         images = controller_images(
             versions.PYTHON_IMAGE,
@@ -158,7 +168,7 @@ class ClusterServices:
             archives=() if controller.image else controller_archives(),
         )
         fallback = FallbackController(
-            "fallback-controller",
+            self._named("fallback-controller"),
             FallbackControllerArgs(
                 images=images,
                 replicas=self.replicas,
@@ -173,9 +183,34 @@ class ClusterServices:
         return [pods, definition, jobs, validation, fallback]
 
 
+def check_fallback(
+    namespaces: tuple[NamespaceSection, ...],
+    pools: Mapping[str, PoolSummary],
+    *,
+    cloud: str,
+    clusters: tuple[OtherClusterSection, ...],
+    controller: ControllerSection,
+) -> None:
+    """Raise ConfigError for jobs that cannot reach an on-demand pool, and for a controller that cannot be packed here.
+
+    `pools` are the stack's pools by name. Warns of tiers that never have capacity, and of clusters that no tier names.
+    """
+    problems = tuple(reachability_problems(namespaces, pools))
+    if problems:
+        raise ConfigError(problems)
+    for warning in (
+        *reachability_warnings(namespaces, pools, cloud),
+        *unused_cluster_warnings(clusters, namespaces),
+    ):
+        pulumi.log.warn(warning)
+    if controller.image is None:
+        controller_archives()
+
+
 def make_training_namespace(
     namespace: NamespaceSection,
     *,
+    cluster: str,
     checkpoint_uri: Input[str],
     pools: Mapping[str, PoolSummary],
     opts: pulumi.ResourceOptions,
@@ -183,13 +218,13 @@ def make_training_namespace(
     accepted: Sequence[Input[str]] = (),
     others: OtherStacks,
 ) -> TrainingNamespace:
-    """Create one training namespace; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.
+    """Create one training namespace of the cluster of this name; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.
 
     `accepted` are the user names of the controllers of other clusters whose jobs may run in it.
     """
     identity = identity or Identity()
     return TrainingNamespace(
-        naming.training_namespace(namespace.name),
+        naming.training_namespace(cluster, namespace.name),
         TrainingNamespaceArgs(
             namespace=namespace.name,
             ladder=namespace.as_ladder(),

@@ -1,7 +1,8 @@
-"""Labels and tags that mark every resource of a stack as managed by Holdfast.
+"""Labels and tags that mark every resource of a training cluster as managed by Holdfast.
 
-The composition roots register these transformations first, so that they apply to each resource that any component
-creates: a component that took labels as an argument could forget one of its children.
+A TrainingCluster has these transformations in its options, and its children inherit them: a component that took labels as an
+argument could forget one of its children. They are `transformations` and not `transforms`: a transform gets only the inputs that a
+program sets, which do not show whether a resource takes tags.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, cast
 
 import pulumi
-from pulumi import Input
+from pulumi import Input, ResourceTransformation
 
 from pulumi_holdfast.config import naming
 
@@ -27,17 +28,17 @@ _Props: TypeAlias = Mapping[str, object]
 
 
 def stack_labels(stack: str) -> Mapping[str, str]:
-    """The labels of every Kubernetes object of a stack, and the tags of its AWS resources."""
+    """The labels of every Kubernetes object of an environment, and the tags of its AWS resources."""
     return {MANAGED_BY: "holdfast", STACK: naming.as_label_value(stack)}
 
 
-def azure_tags(stack: str) -> Mapping[str, str]:
-    """The tags of a stack's Azure resources. Azure allows no `/` in a tag name."""
+def environment_tags(stack: str) -> Mapping[str, str]:
+    """The tags of an environment's Azure resources. Azure allows no `/` in a tag name."""
     return {"managed-by": "holdfast", STACK_LABEL: stack}
 
 
-def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
-    """Add labels to every Kubernetes object registered from now on; an object's own labels take precedence."""
+def kubernetes_labels(labels: Mapping[str, str]) -> ResourceTransformation:
+    """Add labels to every Kubernetes object; an object's own labels take precedence."""
 
     def label(kind: str, props: _Props) -> _Props | None:
         metadata = props.get("metadata")
@@ -45,29 +46,29 @@ def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
             return None
         return {"metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), labels)}
 
-    transform(label)
+    return transformation(label)
 
 
-def tag_aws_resources(tags: Mapping[str, str]) -> None:
-    """Add tags to every AWS resource with tags registered from now on; a resource's own tags take precedence."""
+def aws_tags(tags: Mapping[str, str]) -> ResourceTransformation:
+    """Add tags to every AWS resource with tags; a resource's own tags take precedence."""
 
     def tag(kind: str, props: _Props) -> _Props | None:
         return _tagged(props, tags) if kind.startswith("aws:") and kind not in _ACCOUNT_RESOURCES else None
 
-    transform(tag)
+    return transformation(tag)
 
 
-def tag_azure_resources(tags: Mapping[str, str]) -> None:
-    """Add tags to every Azure resource with tags registered from now on; a resource's own tags take precedence."""
+def azure_tags(tags: Mapping[str, str]) -> ResourceTransformation:
+    """Add tags to every Azure resource with tags; a resource's own tags take precedence."""
 
     def tag(kind: str, props: _Props) -> _Props | None:
         return _tagged(props, tags) if kind.startswith("azure-native:") else None
 
-    transform(tag)
+    return transformation(tag)
 
 
-def label_google_resources(stack: str) -> None:
-    """Add labels to every Google Cloud resource with labels registered from now on; its own take precedence.
+def google_labels(stack: str) -> ResourceTransformation:
+    """Add labels to every Google Cloud resource with labels; its own take precedence.
 
     Google Cloud allows letters, digits, `_` and `-` in keys and values.
     """
@@ -78,7 +79,7 @@ def label_google_resources(stack: str) -> None:
             return None
         return _tagged(props, labels, "resource_labels") or _tagged(props, labels, "labels")
 
-    transform(label)
+    return transformation(label)
 
 
 def with_labels(
@@ -96,13 +97,20 @@ def _tagged(props: _Props, tags: Mapping[str, str], field: str = "tags") -> _Pro
     return {field: {**tags, **cast("Mapping[str, Input[str]]", props[field] or {})}}
 
 
-def transform(change: Callable[[str, _Props], _Props | None]) -> None:
-    """Register a stack transformation; `change` returns the properties to replace, None for none."""
+def transformation(change: Callable[[str, _Props], _Props | None]) -> ResourceTransformation:
+    """A transformation by a function that returns the properties to replace, None for none."""
 
-    def transformation(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+    def transform(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         changed = change(args.type_, cast("_Props", args.props))
         if changed is None:
             return None
         return pulumi.ResourceTransformationResult(props={**args.props, **changed}, opts=args.opts)
 
-    pulumi.runtime.register_stack_transformation(transformation)
+    return transform
+
+
+def with_transformations(
+    opts: pulumi.ResourceOptions | None, *transformations: ResourceTransformation
+) -> pulumi.ResourceOptions:
+    """A component's options with transformations that its children inherit, after those of its user."""
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[*transformations]))

@@ -1,14 +1,12 @@
-"""The outputs of a stack: the contract for programs that refer to it with a StackReference.
+"""The outputs of a training cluster: the contract for programs that refer to its stack with a StackReference.
 
-`export_outputs` writes them in every composition root; `stack_outputs` reads them in another program.
+A TrainingCluster has them as `ClusterOutputs`, the program exports them, and `stack_outputs` reads them in another program.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
-
-import pulumi
 
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
 from pulumi_holdfast.ladder.json import mapping, sequence
@@ -82,59 +80,63 @@ class StackOutputs:
     pull_through_cache: Mapping[str, str]
 
 
-def export_outputs(
-    pools: Sequence[Pool],
-    namespaces: Sequence[NamespaceSection],
-    *,
-    facts: Mapping[str, PoolSummary],
-    region: str,
-    cluster: Input[str],
-    kubeconfig: Input[str],
-    issuer: Input[str],
-    checkpoints: Input[str],
-    checkpoint_uris: Mapping[str, Input[str]],
-    identities: Mapping[str, Input[str]],
-    pull_through_cache: Mapping[str, str] | None = None,
-    isolated: bool = False,
-    checkpoint_keys: Mapping[str, Input[str]] | None = None,
-    checkpoint_account: Mapping[str, Input[str]] | None = None,
-    token_exchanges: Mapping[str, Input[Json]] | None = None,
-) -> None:
-    """Export the outputs of a stack.
+@dataclass(frozen=True, kw_only=True)
+class ClusterOutputs:
+    """The outputs of a TrainingCluster in a cloud.
 
     `token_exchanges` are those of the clusters from which it accepts jobs, by their issuers; None for a cluster that takes the tokens as they are.
     `checkpoint_keys` are the KMS keys of the checkpoints by training namespace, `checkpoint_account` is the `id` and `tenantId` of a storage
     account. `facts` are those of its pools by name, `checkpoint_uris` and `identities`
     those of the jobs by training namespace. `isolated`: its network leads to services of its own region only.
     """
-    pulumi.export("cluster", cluster)
-    pulumi.export("kubeconfig", kubeconfig)
-    pulumi.export("issuer", issuer)
-    pulumi.export("checkpoints", checkpoints)
-    pulumi.export(
-        "pools",
-        {
-            pool.name: {
-                "capacity": pool.capacity.value,
-                "hasGpus": pool.has_gpus,
-                "maxNodes": pool.max_nodes,
-                "facts": facts_object(facts[pool.name]),
-            }
-            for pool in pools
-        },
-    )
-    pulumi.export("ladders", {each.name: list(each.pools_here) for each in namespaces})
-    pulumi.export("checkpointUris", dict(checkpoint_uris))
-    pulumi.export("identities", dict(identities))
-    pulumi.export("network", {"region": region, "isolated": isolated})
-    if checkpoint_keys:
-        pulumi.export(CHECKPOINT_KEYS, dict(checkpoint_keys))
-    if checkpoint_account is not None:
-        pulumi.export(CHECKPOINT_ACCOUNT, dict(checkpoint_account))
-    if token_exchanges is not None:
-        pulumi.export(TOKEN_EXCHANGES, dict(token_exchanges))
-    if pull_through_cache:
-        pulumi.export(PULL_THROUGH_CACHE, dict(pull_through_cache))
+
+    pools: Sequence[Pool]
+    namespaces: Sequence[NamespaceSection]
+    facts: Mapping[str, PoolSummary]
+    region: str
+    cluster: Input[str]
+    kubeconfig: Input[str]
+    issuer: Input[str]
+    checkpoints: Input[str]
+    checkpoint_uris: Mapping[str, Input[str]]
+    identities: Mapping[str, Input[str]]
+    pull_through_cache: Mapping[str, str] | None = None
+    isolated: bool = False
+    checkpoint_keys: Mapping[str, Input[str]] | None = None
+    checkpoint_account: Mapping[str, Input[str]] | None = None
+    token_exchanges: Mapping[str, Input[Json]] | None = None
+
+    def by_name(self) -> dict[str, Input[object]]:
+        """The values by the names under which a stack exports them."""
+        found: dict[str, Input[object]] = {
+            "cluster": self.cluster,
+            "kubeconfig": self.kubeconfig,
+            "issuer": self.issuer,
+            "checkpoints": self.checkpoints,
+            "pools": {pool.name: _exported(pool, self.facts[pool.name]) for pool in self.pools},
+            "ladders": {each.name: list(each.pools_here) for each in self.namespaces},
+            "checkpointUris": dict(self.checkpoint_uris),
+            "identities": dict(self.identities),
+            "network": {"region": self.region, "isolated": self.isolated},
+        }
+        if self.checkpoint_keys:
+            found[CHECKPOINT_KEYS] = dict(self.checkpoint_keys)
+        if self.checkpoint_account is not None:
+            found[CHECKPOINT_ACCOUNT] = dict(self.checkpoint_account)
+        if self.token_exchanges is not None:
+            found[TOKEN_EXCHANGES] = dict(self.token_exchanges)
+        if self.pull_through_cache:
+            found[PULL_THROUGH_CACHE] = dict(self.pull_through_cache)
+        return found
+
+
+def _exported(pool: Pool, facts: PoolSummary) -> Json:
+    return {
+        "capacity": pool.capacity.value,
+        "hasGpus": pool.has_gpus,
+        "maxNodes": pool.max_nodes,
+        "facts": facts_object(facts),
+    }
 
 
 def stack_outputs(reference: StackReference) -> Output[StackOutputs]:

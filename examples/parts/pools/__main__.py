@@ -3,7 +3,7 @@
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs
 from pulumi_holdfast.ladder.labels import CapacityType

@@ -11,9 +11,9 @@ from pulumi_holdfast.aws.control_plane.system_nodes import (
     SystemNodeGroupArgs,
     SystemNodesArgs,
 )
-from pulumi_holdfast.aws.identities import Place
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.policy_documents import Place
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.config import versions as v
 from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs
 from pulumi_holdfast.ladder.labels import CapacityType

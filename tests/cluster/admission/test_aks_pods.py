@@ -79,7 +79,7 @@ def test_a_pod_that_selects_spot_tolerates_both_taints(
     cluster: KubeClient, selector: Mapping[str, str]
 ) -> None:
     found = tolerations_of(admitted(cluster, selecting(selector)))
-    assert in_order(found) == in_order(ON_SPOT), "once each, however often it asks"
+    assert in_order(found) == in_order(ON_SPOT)
 
 
 def test_a_toleration_that_its_author_wrote_is_not_added_again(cluster: KubeClient) -> None:
@@ -91,14 +91,14 @@ def test_a_toleration_that_its_author_wrote_is_not_added_again(cluster: KubeClie
         },
     )
     found = tolerations_of(admitted(cluster, written))
-    assert in_order(found) == in_order(ON_SPOT), "as AKS's pages have it, and what is missing there"
+    assert in_order(found) == in_order(ON_SPOT)
 
 
 @pytest.mark.parametrize("selector", [{}, {POOL: "cpu"}, {AKS_PRIORITY: "regular"}])
 def test_a_pod_that_does_not_select_spot_does_not_tolerate_it(
     cluster: KubeClient, selector: Mapping[str, str]
 ) -> None:
-    assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"
+    assert tolerations_of(admitted(cluster, selecting(selector))) == []
 
 
 def test_a_pod_with_gpus_on_spot_tolerates_all_three(cluster: KubeClient) -> None:
@@ -106,7 +106,7 @@ def test_a_pod_with_gpus_on_spot_tolerates_all_three(cluster: KubeClient) -> Non
         namespace=TRAINING_NAMESPACE, containers=[container("8")], spec={"nodeSelector": {POOL: "a100-spot"}}
     )
     found = tolerations_of(admitted(cluster, asking))
-    assert in_order(found) == in_order([*ON_SPOT, *ON_GPUS]), "whichever way the cluster scales"
+    assert in_order(found) == in_order([*ON_SPOT, *ON_GPUS])
 
 
 def test_training_pods_on_spot_can_be_drained_and_are_not_moved(cluster: KubeClient) -> None:
@@ -134,18 +134,18 @@ def labels(found: Json) -> Json:
 @pytest.mark.parametrize("given", [{}, {"team": "vision"}])
 def test_trainers_are_labeled_by_admission(cluster: KubeClient, given: Mapping[str, str]) -> None:
     found = labels(admitted(cluster, of_account("trainer", labels=given)))
-    assert found == {**given, USE_WORKLOAD_IDENTITY: "true"}, "beside whatever else they carry"
+    assert found == {**given, USE_WORKLOAD_IDENTITY: "true"}
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_an_identity_label_set_by_the_author_is_kept(cluster: KubeClient, value: str) -> None:
     found = labels(admitted(cluster, of_account("trainer", labels={USE_WORKLOAD_IDENTITY: value})))
-    assert found == {USE_WORKLOAD_IDENTITY: value}, "a pod may do without"
+    assert found == {USE_WORKLOAD_IDENTITY: value}
 
 
 @pytest.mark.parametrize("account", ["", "default"])
 def test_pods_of_other_accounts_have_no_identity(cluster: KubeClient, account: str) -> None:
-    assert labels(admitted(cluster, of_account(account))) == {}, "they reach no checkpoints"
+    assert labels(admitted(cluster, of_account(account))) == {}
 
 
 def test_accounts_in_other_namespaces_have_no_identity(cluster: KubeClient) -> None:

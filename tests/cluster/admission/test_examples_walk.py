@@ -51,11 +51,11 @@ def walk(request: pytest.FixtureRequest, clusters: Callable[[str], KubeClient]) 
 
 def test_every_example_follows_from_the_first_tier_of_its_ladder(walk: Walk) -> None:
     found = list(walk.jobs())
-    assert len(found) >= 3, "a JobSet on CPUs, one on GPUs, and a RayJob"
+    assert len(found) >= 3
     for namespace, job in found:
         first = walk.ladders[namespace][0]["pool"]
-        assert marked(job) == ["worker"], "nothing had to be added to it"
-        assert selectors_of(job)["worker"] == {POOL: first}, "and nothing is left of how it asked for spot"
+        assert marked(job) == ["worker"]
+        assert selectors_of(job)["worker"] == {POOL: first}
 
 
 def test_an_example_that_requests_too_much_would_be_rejected(walk: Walk) -> None:

@@ -71,7 +71,7 @@ def selecting(selector: Mapping[str, str], annotations: Mapping[str, str] | None
 )
 def test_a_pod_that_selects_spot_tolerates_it(cluster: KubeClient, selector: Mapping[str, str]) -> None:
     found = tolerations_of(admitted(cluster, selecting(selector)))
-    assert found == [SPOT_TOLERATION], "once, however often it asks, and nothing else"
+    assert found == [SPOT_TOLERATION]
 
 
 def test_a_helper_follows_its_job_to_a_spot_pool_with_gpus(cluster: KubeClient) -> None:
@@ -83,32 +83,32 @@ def test_a_helper_follows_its_job_to_a_spot_pool_with_gpus(cluster: KubeClient) 
 def test_a_pod_that_does_not_select_spot_does_not_tolerate_it(
     cluster: KubeClient, selector: Mapping[str, str]
 ) -> None:
-    assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"
+    assert tolerations_of(admitted(cluster, selecting(selector))) == []
 
 
 @pytest.mark.parametrize("annotations", [{}, {"team": "vision"}])
 def test_training_pods_are_not_safe_to_evict(cluster: KubeClient, annotations: Mapping[str, str]) -> None:
     found = annotations_of(admitted(cluster, selecting({}, annotations)))
-    assert found == {**annotations, SAFE_TO_EVICT: "false"}, "beside whatever else they carry"
+    assert found == {**annotations, SAFE_TO_EVICT: "false"}
 
 
 def test_a_value_set_by_the_author_is_kept(cluster: KubeClient) -> None:
     found = annotations_of(admitted(cluster, selecting({}, {SAFE_TO_EVICT: "true"})))
-    assert found == {SAFE_TO_EVICT: "true"}, "a pod may be moved if its author says so"
+    assert found == {SAFE_TO_EVICT: "true"}
 
 
 def test_other_namespaces_are_unchanged(cluster: KubeClient) -> None:
     other = pod(namespace=OTHER_NAMESPACE, annotations={}, spec={"nodeSelector": {GKE_SPOT: "true"}})
     found = admitted(cluster, other)
-    assert tolerations_of(found) == [], "the namespace is no training namespace"
-    assert annotations_of(found) == {}, "nor that their nodes are to be kept"
+    assert tolerations_of(found) == []
+    assert annotations_of(found) == {}
 
 
 @pytest.mark.parametrize("pool", ["h100-spot", "h100"])
 def test_a_pod_that_names_a_pool_of_a_compute_class_tolerates_it(cluster: KubeClient, pool: str) -> None:
     found = tolerations_of(admitted(cluster, selecting({POOL: pool})))
     keys = {str(each["key"]) for each in found}
-    assert keys == {COMPUTE_CLASS, taints.GPU.key}, "GKE does so only for those that name the class"
+    assert keys == {COMPUTE_CLASS, taints.GPU.key}
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_a_job_on_gkes_spot_follows_from_the_first_tier(
     template = pod_template({**selector, "disk": "fast"})
     job = jobset(replicated_job(template)) if kind == "JobSet" else rayjob(worker_group(template))
     found = admitted_job(cluster, job)
-    assert labels_of(found)[FOLLOWS] == "true", "nothing had to be added to the manifest"
+    assert labels_of(found)[FOLLOWS] == "true"
     assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}
 
 
 @pytest.mark.parametrize("selector", [{GKE_PROVISIONING: "standard"}, {COMPUTE_CLASS: "kept"}])
 def test_a_job_on_gkes_on_demand_is_unchanged(cluster: KubeClient, selector: Mapping[str, str]) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(selector))))
-    assert selectors_of(found)["worker"] == selector, "its author chose"
+    assert selectors_of(found)["worker"] == selector

@@ -20,9 +20,8 @@ from pulumi_holdfast.ladder.ladder import (
     Failures,
     Ladder,
     Tier,
-    ladder_problems,
-    timing_problems,
 )
+from pulumi_holdfast.ladder.ladder_rules import ladder_problems, timing_problems
 from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import MOST_SHAPES, Shape, shape_problems
@@ -155,7 +154,7 @@ def test_an_invalid_setting_is_rejected_with_the_reason(
 def test_pool_facts_are_stored_unchanged(cluster: KubeClient) -> None:
     tiers = objects(ladder_spec(SETTINGS, {"a100-spot": FACTS})["tiers"])
     stored = accepted(cluster, fallback_policy(tiers))
-    assert obj(stored["spec"])["tiers"] == tiers, "labels, taints and sizes alike"
+    assert obj(stored["spec"])["tiers"] == tiers
 
 
 @pytest.mark.parametrize(
@@ -196,9 +195,9 @@ def test_a_ladder_with_another_name_is_rejected(cluster: KubeClient) -> None:
 
 def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeClient) -> None:
     definition = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION)
-    assert definition is not None, "the definition must be there under its group's name"
+    assert definition is not None
     spec = obj(definition["spec"])
-    assert obj(spec["names"])["shortNames"] == ["fbp"], "`kubectl get fbp` is what people type"
+    assert obj(spec["names"])["shortNames"] == ["fbp"]
     (version,) = objects(spec["versions"])
     assert "status" in obj(version["subresources"])
 

@@ -62,7 +62,7 @@ PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn"
 def test_workers_that_cannot_reach_the_end_of_their_ladder_are_rejected(
     judging: Judging, group: Json, why: str
 ) -> None:
-    assert why in judging.refusal(ray(group)), "its author reads which link is broken"
+    assert why in judging.refusal(ray(group))
 
 
 def test_workers_of_two_groups_must_fit_together(judging: Judging) -> None:
@@ -76,8 +76,8 @@ def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
     scaled = ray(group)
     cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
     found = {**scaled, "spec": {**obj(scaled["spec"]), "rayClusterSpec": cluster}}
-    assert not judging.problems(found), "more is a wish"
-    assert "4 of the 9 pods" in judging.refusal(scaled), "without Ray's scaling all nine are meant"
+    assert not judging.problems(found)
+    assert "4 of the 9 pods" in judging.refusal(scaled)
 
 
 @pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])

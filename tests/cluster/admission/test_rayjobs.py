@@ -35,8 +35,8 @@ LABEL = {FOLLOWS: "true"}
 
 def test_workers_on_spot_follow_and_the_head_stays_on_the_default_pool(cluster: KubeClient) -> None:
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT))))
-    assert selectors_of(found) == {"head": {}, "worker": {POOL: "a100-spot"}}, "the head is the whole job"
-    assert marked(found) == ["worker"], "an evicted head is no evicted worker"
+    assert selectors_of(found) == {"head": {}, "worker": {POOL: "a100-spot"}}
+    assert marked(found) == ["worker"]
 
 
 def test_it_can_be_suspended_and_kuberays_limit_does_not_end_it(cluster: KubeClient) -> None:
@@ -53,20 +53,20 @@ def test_a_head_on_spot_loses_its_spot_selector(cluster: KubeClient, head: dict[
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=template))
     assert selectors_of(found)["head"] == {"disk": "fast"}
     original = obj(json.loads(str(annotations_of(found)[ORIGINAL])))
-    assert original["headNodeSelector"] == {**head, "disk": "fast"}, "what its author wrote can be read"
+    assert original["headNodeSelector"] == {**head, "disk": "fast"}
 
 
 def test_a_head_with_a_spot_affinity_loses_it(cluster: KubeClient) -> None:
     head = pod_template(spec={"affinity": required_affinity([expression(CAPACITY_TYPE, "In", "spot")])})
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=head))
     spec = obj(templates_of(found)["head"]["spec"])
-    assert obj(obj(spec["affinity"])["nodeAffinity"]) == {}, "in whichever way it asks"
+    assert obj(obj(spec["affinity"])["nodeAffinity"]) == {}
 
 
 @pytest.mark.parametrize("head", [{CAPACITY_TYPE: "on-demand"}, {POOL: "a100"}, {POOL: "elsewhere"}])
 def test_a_head_that_is_not_on_spot_is_unchanged(cluster: KubeClient, head: dict[str, str]) -> None:
     found = admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), head=pod_template(head)))
-    assert selectors_of(found)["head"] == head, "its author chose the machine"
+    assert selectors_of(found)["head"] == head
 
 
 def test_a_submitter_on_spot_loses_its_spot_selector(cluster: KubeClient) -> None:
@@ -79,12 +79,12 @@ def test_worker_groups_that_are_not_on_spot_are_unchanged(cluster: KubeClient) -
     groups = (worker_group(pod_template(), "loaders"), worker_group(pod_template(SPOT), "trainers"))
     found = admitted_job(cluster, rayjob(*groups))
     assert marked(found) == ["trainers"], "CPU helpers are meant for the default pool"
-    assert selectors_of(found)["loaders"] == {}, "and buy no GPU machine"
+    assert selectors_of(found)["loaders"] == {}
 
 
 def test_a_job_with_only_the_label_follows_with_all_its_workers(cluster: KubeClient) -> None:
     found = admitted_job(cluster, rayjob(worker_group(pod_template()), labels=LABEL))
-    assert selectors_of(found) == {"head": {}, "worker": {POOL: "a100-spot"}}, "one label is all"
+    assert selectors_of(found) == {"head": {}, "worker": {POOL: "a100-spot"}}
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_a_job_that_does_not_follow_is_stored_unchanged(cluster: KubeClient, job
 def test_an_interactive_job_gets_no_retries(cluster: KubeClient) -> None:
     spec: Json = {"submissionMode": "InteractiveMode"}
     found = obj(admitted_job(cluster, rayjob(worker_group(pod_template(SPOT)), spec=spec))["spec"])
-    assert found.get("backoffLimit", 0) == 0, "KubeRay refuses one that has any"
+    assert found.get("backoffLimit", 0) == 0
 
 
 def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
     job = rayjob(worker_group(pod_template(SPOT)), head=pod_template(SPOT), labels={QUEUE_NAME: "spot"})
     found = admitted_job(cluster, job)
-    assert selectors_of(found) == {"head": SPOT, "worker": SPOT}, "Kueue puts those of the flavour there"
-    assert obj(found["spec"])["shutdownAfterJobFinishes"] is True, "all else holds for it too"
+    assert selectors_of(found) == {"head": SPOT, "worker": SPOT}
+    assert obj(found["spec"])["shutdownAfterJobFinishes"] is True
 
 
 def test_admission_is_idempotent(cluster: KubeClient) -> None:
@@ -235,30 +235,30 @@ def reapplied(cluster: KubeClient, job: Json) -> Json:
 def test_a_manifest_applied_again_changes_nothing(cluster: KubeClient, job: Json) -> None:
     found = reapplied(cluster, job)
     assert as_manifest(found)["spec"] == as_manifest(job)["spec"]
-    assert as_manifest(found)["metadata"] == as_manifest(job)["metadata"], "nor is it lost where the job is"
+    assert as_manifest(found)["metadata"] == as_manifest(job)["metadata"]
 
 
 def test_a_job_that_is_replaced_stays_on_its_tier(cluster: KubeClient, job: Json) -> None:
     bare: Json = {"metadata": {"labels": None, "annotations": None}, "spec": written_for(job)["spec"]}
     found = cluster.merge_patch(str(job["apiVersion"]), str(job["kind"]), "train", bare, namespace="vision")
-    assert selectors_of(found)["worker"] == {POOL: "a100"}, "it does not go back to where it came from"
+    assert selectors_of(found)["worker"] == {POOL: "a100"}
     metadata = obj(found["metadata"])
-    assert obj(metadata["labels"])[FOLLOWS] == "true", "it still follows"
-    assert {STATE, ORIGINAL} <= obj(metadata["annotations"]).keys(), "the controller keeps its state"
+    assert obj(metadata["labels"])[FOLLOWS] == "true"
+    assert {STATE, ORIGINAL} <= obj(metadata["annotations"]).keys()
     assert obj(templates_of(found)["worker"]["spec"])["tolerations"] == [HOLD]
 
 
 def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:
     found = moved(cluster, written_for(job), pool="cpu-spot")
-    assert selectors_of(found)["worker"] == {POOL: "cpu-spot"}, "a named pool wins"
-    assert marked(found) == ["worker"], "and moves the templates that follow"
+    assert selectors_of(found)["worker"] == {POOL: "cpu-spot"}
+    assert marked(found) == ["worker"]
 
 
 def test_an_author_can_remove_a_job_from_its_ladder(cluster: KubeClient, job: Json) -> None:
     patch: Json = {"metadata": {"labels": {FOLLOWS: "false"}}}
     found = cluster.merge_patch(str(job["apiVersion"]), str(job["kind"]), "train", patch, namespace="vision")
-    assert labels_of(found)[FOLLOWS] == "false", "the label is the author's"
-    assert selectors_of(found)["worker"] == {POOL: "a100"}, "it stays where it is"
+    assert labels_of(found)[FOLLOWS] == "false"
+    assert selectors_of(found)["worker"] == {POOL: "a100"}
 
 
 def test_updates_of_a_job_without_a_ladder_are_unchanged(cluster: KubeClient) -> None:
@@ -266,6 +266,6 @@ def test_updates_of_a_job_without_a_ladder_are_unchanged(cluster: KubeClient) ->
     stored = cluster.create(plain)
     try:
         found = changed(cluster, stored, lambda _: pod_template(SPOT), {})
-        assert selectors_of(found)["worker"] == SPOT, "it was not mutated on creation and is not mutated now"
+        assert selectors_of(found)["worker"] == SPOT
     finally:
         removed(cluster, plain)

@@ -47,16 +47,14 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(aks: AksInUse) -> None:
     assert taints_of(spot) == [
         "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
         "karpenter.sh/capacity-type=spot:NoSchedule",
-    ], "AKS's own and the pool's"
-    assert labels_of(aks.running_on("plain"))["holdfast.dev/pool"] == "cpu", (
-        "a pod that asks for nothing is not on spot"
-    )
+    ]
+    assert labels_of(aks.running_on("plain"))["holdfast.dev/pool"] == "cpu"
     ((reason, message),) = aks.events_about("on-spot")
-    assert reason == "TriggeredScaleUp", "the pod's Event names the scale-up"
-    assert message.startswith("pod triggered scale-up: [{aks-cpuspot-"), message
-    assert message.endswith("-vmss 0->1 (max: 4)}]"), message
+    assert reason == "TriggeredScaleUp"
+    assert message.startswith("pod triggered scale-up: [{aks-cpuspot-")
+    assert message.endswith("-vmss 0->1 (max: 4)}]")
     aks.autoscaler.step()
-    assert len(aks.nodes_of("cpuspot")) == 1, "one machine was bought twice"
+    assert len(aks.nodes_of("cpuspot")) == 1
 
 
 def test_without_the_toleration_of_aks_no_pod_runs_on_a_spot_scale_set(aks: AksInUse) -> None:
@@ -65,8 +63,8 @@ def test_without_the_toleration_of_aks_no_pod_runs_on_a_spot_scale_set(aks: AksI
     aks.left_pending("half")
     aks.autoscaler.step()
     ((reason, message),) = aks.events_about("half")
-    assert reason == "NotTriggerScaleUp", "nothing can be bought for it"
-    assert "untolerated taint {kubernetes.azure.com/scalesetpriority: spot}" in message, message
+    assert reason == "NotTriggerScaleUp"
+    assert "untolerated taint {kubernetes.azure.com/scalesetpriority: spot}" in message
 
 
 def test_an_empty_node_is_removed_after_ten_minutes(aks: AksInUse) -> None:
@@ -86,10 +84,10 @@ def test_an_empty_node_is_removed_after_ten_minutes(aks: AksInUse) -> None:
         what="goes is gone",
     )
     aks.autoscaler.step()
-    assert len(aks.nodes_of("cpu")) == 1, "it has only just become empty"
+    assert len(aks.nodes_of("cpu")) == 1
     aks.clock.now += EMPTY_SECONDS
     aks.autoscaler.step()
-    assert aks.nodes_of("cpu") == [], "its pool begins with none"
+    assert aks.nodes_of("cpu") == []
 
 
 def _on_spot(name: str, *, asks: int, cpu: str = "1", finalizer: bool = False) -> Json:
@@ -117,18 +115,18 @@ def test_pods_of_an_evicted_machine_are_drained_within_the_notice(aks: AksInUse)
         aks.machines.interruption(node, told.append)()
         for name in ("modest", "hopeful"):
             pod = aks.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
-            assert _disruption(pod) == "EvictionByEvictionAPI", "AKS drains the node"
+            assert _disruption(pod) == "EvictionByEvictionAPI"
     finally:
         for name in ("modest", "hopeful"):
             aks.client.merge_patch("v1", "Pod", name, {"metadata": {"finalizers": None}}, namespace="default")
-    assert f"eviction: node {node} is evicted with 8 s of notice" in told, told
-    assert "hopeful gets 8 s of its grace period of 90 s" in told, told
-    assert not any(line.startswith("modest") for line in told), told
-    assert aks.nodes_of("cpuspot") == [], "the node goes with its machine"
+    assert f"eviction: node {node} is evicted with 8 s of notice" in told
+    assert "hopeful gets 8 s of its grace period of 90 s" in told
+    assert not any(line.startswith("modest") for line in told)
+    assert aks.nodes_of("cpuspot") == []
     aks.apply(_on_spot("again", asks=5))
     aks.left_pending("again")
     aks.autoscaler.step()
-    assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node, "another machine is bought"
+    assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node
 
 
 def test_a_pod_that_needs_longer_than_the_notice_is_killed_with_its_machine(aks: AksInUse) -> None:
@@ -141,8 +139,8 @@ def test_a_pod_that_needs_longer_than_the_notice_is_killed_with_its_machine(aks:
     node = str(labels_of(aks.running_on("slow"))["kubernetes.io/hostname"])
     told: list[str] = []
     aks.machines.interruption(node, told.append)()
-    assert f"node {node} is gone with slow still on it" in told, told
-    assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
+    assert f"node {node} is gone with slow still on it" in told
+    assert aks.nodes_of("cpuspot") == []
 
 
 def test_an_on_demand_machine_cannot_be_evicted(aks: AksInUse) -> None:
@@ -172,7 +170,7 @@ def running(provisioning: AksProvisioning) -> list[object]:
 def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(provisioning: AksProvisioning) -> None:
     cluster = aks_cluster(provisions_nodes=True)
     provisioning.put(aks_cluster())
-    assert running(provisioning) == [], "a cluster with scale sets has none"
+    assert running(provisioning) == []
     provisioning.put(cluster)
     for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"):
         provisioning.wait_for_definition(kind)
@@ -180,17 +178,17 @@ def test_a_pool_of_node_auto_provisioning_goes_through_its_lifecycle(provisionin
     provisioning.charts.apply(a_pod("trains", cpu="1", spec=ON_KARPENTER_SPOT))
     node = _node_of(provisioning, "trains")
     labels = labels_of(node)
-    assert labels["karpenter.sh/capacity-type"] == "spot", "as the source's manifest selects"
-    assert str(labels["topology.kubernetes.io/zone"]).startswith("eastus2-"), "in its cluster's location"
-    assert labels["karpenter.azure.com/sku-family"] == "D", "with the labels of Azure's provider"
+    assert labels["karpenter.sh/capacity-type"] == "spot"
+    assert str(labels["topology.kubernetes.io/zone"]).startswith("eastus2-")
+    assert labels["karpenter.azure.com/sku-family"] == "D"
 
     told: list[str] = []
     name = name_of(node)
     machines = NodeAutoProvisioning(provisioning.charts.client)
     reasons = _reasons_after(provisioning, "trains", machines.interruption(name, told.append))
     wait_until(lambda: provisioning.charts.client.get("v1", "Node", name) is None, "the node is gone")
-    assert machines.disruption in reasons, "the pod got no notice; its node is gone"
-    assert told == [f"eviction: node {name} is gone at once, without notice to its pods"], told
+    assert machines.disruption in reasons
+    assert told == [f"eviction: node {name} is gone at once, without notice to its pods"]
 
     provisioning.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")
     provisioning.remove(cluster)
@@ -208,7 +206,7 @@ def _node_of(provisioning: AksProvisioning, pod: str) -> Json:
         what=f"{pod} runs",
     )
     node = provisioning.charts.client.get("v1", "Node", str(mapping((found or {}).get("spec"))["nodeName"]))
-    assert node is not None, "a pod runs on a node that is there"
+    assert node is not None
     return node
 
 

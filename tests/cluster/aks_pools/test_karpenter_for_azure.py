@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pulumi_holdfast.azure.node_pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.azure.pools import AksNodeClassArgs, aks_node_class
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder import taints
@@ -84,7 +84,7 @@ def wait_for_node(aks: AksProvisioning, name: str) -> Json:
         what=f"{name} runs",
     )
     node = aks.charts.client.get("v1", "Node", str(mapping((placed or {}).get("spec"))["nodeName"]))
-    assert node is not None, "a pod runs on a node that is there"
+    assert node is not None
     return node
 
 
@@ -112,13 +112,11 @@ def finalizers(obj: Json | None) -> list[str]:
 def test_a_node_class_becomes_ready_as_in_aks(aks: AksProvisioning) -> None:
     make(aks, "made", CapacityType.ON_DEMAND)
     made = node_class(aks, "made", is_ready)
-    assert finalizers(made) == ["karpenter.azure.com/termination"], "as Azure's provider holds it"
+    assert finalizers(made) == ["karpenter.azure.com/termination"]
     status = mapping((made or {}).get("status"))
-    assert str(status["kubernetesVersion"]).startswith("1."), "nodes follow the control plane"
+    assert str(status["kubernetesVersion"]).startswith("1.")
     types = {str(mapping(each)["type"]) for each in sequence(status["conditions"])}
-    assert {"ImagesReady", "KubernetesVersionReady", "SubnetsReady", "ValidationSucceeded"} <= types, (
-        "what Azure's provider looks at"
-    )
+    assert {"ImagesReady", "KubernetesVersionReady", "SubnetsReady", "ValidationSucceeded"} <= types
 
 
 def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aks_labels_and_we_taint_it(
@@ -128,18 +126,18 @@ def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aks_labels_and_we_taint_
     node = run(aks, "on-spot", {CAPACITY_TYPE: "spot"}, SPOT)
     labels = labels_of(node)
     expected = {POOL: "cpu-spot", CAPACITY_TYPE: "spot", AKS_SCALE_SET_PRIORITY: "spot", AKS_PRIORITY: "spot"}
-    assert {key: labels.get(key) for key in expected} == expected, "ours, Karpenter's and AKS's"
+    assert {key: labels.get(key) for key in expected} == expected
     given = sequence(mapping(node["spec"]).get("taints"))
-    assert [mapping(each)["key"] for each in given] == [CAPACITY_TYPE], "AKS adds no taint"
+    assert [mapping(each)["key"] for each in given] == [CAPACITY_TYPE]
 
 
 def test_spot_can_be_selected_in_aks_own_words_and_is_not_confused(aks: AksProvisioning) -> None:
     make(aks, "words-spot", CapacityType.SPOT)
     make(aks, "words", CapacityType.ON_DEMAND)
     node = run(aks, "in-aks-words", {AKS_SCALE_SET_PRIORITY: "spot"}, SPOT)
-    assert labels_of(node)[CAPACITY_TYPE] == "spot", "AKS's label is Karpenter's capacity type"
+    assert labels_of(node)[CAPACITY_TYPE] == "spot"
     regular = run(aks, "regular", {AKS_PRIORITY: "regular"}, SPOT)
-    assert labels_of(regular)[CAPACITY_TYPE] == "on-demand", "and the other one is the other"
+    assert labels_of(regular)[CAPACITY_TYPE] == "on-demand"
 
 
 def test_another_disk_makes_machines_drift_and_leaves_them_alone(aks: AksProvisioning) -> None:
@@ -151,9 +149,9 @@ def test_another_disk_makes_machines_drift_and_leaves_them_alone(aks: AksProvisi
         "ageing",
         lambda found: [condition_of(each, "Drifted").get("status") for each in found] == ["True"],
     )
-    assert condition_of(machine, "Drifted")["reason"] == "NodeClassDrift", "as Azure's provider calls it"
+    assert condition_of(machine, "Drifted")["reason"] == "NodeClassDrift"
     there = aks.charts.client.get("v1", "Node", name_of(node))
-    assert there is not None, "a budget of 0 keeps what trains"
+    assert there is not None
 
 
 def test_a_node_class_waits_for_its_machines(aks: AksProvisioning) -> None:
@@ -161,10 +159,10 @@ def test_a_node_class_waits_for_its_machines(aks: AksProvisioning) -> None:
     run(aks, "stays", {POOL: "leaving"}, [])
     aks.charts.client.delete(NODE_CLASS, KIND, "leaving", propagation="Background")
     held = aks.charts.client.get(NODE_CLASS, KIND, "leaving")
-    assert finalizers(held) == ["karpenter.azure.com/termination"], "it outlives its machine"
+    assert finalizers(held) == ["karpenter.azure.com/termination"]
     aks.charts.client.delete("karpenter.sh/v1", "NodePool", "leaving", propagation="Background")
-    assert node_class(aks, "leaving", lambda found: found is None) is None, "it goes after the last one"
-    assert machines(aks, "leaving", lambda found: found == []) == [], "which was drained first"
+    assert node_class(aks, "leaving", lambda found: found is None) is None
+    assert machines(aks, "leaving", lambda found: found == []) == []
 
 
 #: Longer than Karpenter takes until it looks at pending pods again.
@@ -190,7 +188,7 @@ def test_a_startup_taint_keeps_karpenter_from_buying_more_while_cilium_starts(ak
         aks.charts.apply(pod(f"for-{name}", {POOL: name}, []))
     machines(aks, "unaware", lambda found: len(found) > 1)
     wait_for_node(aks, "for-aware")
-    assert len(machines(aks, "aware", bool)) == 1, "its NodePool says that the taint goes away"
+    assert len(machines(aks, "aware", bool)) == 1
 
 
 def without_label(template: Json) -> Json:
@@ -210,5 +208,5 @@ def test_the_label_of_cilium_keeps_karpenter_from_buying_machines_that_its_agent
     make(aks, "labeled", CapacityType.ON_DEMAND)
     aks.charts.apply(pod("for-labeled", {POOL: "labeled"}, [], cpu=cpu))
     wait_for_node(aks, "for-labeled")
-    assert len(machines(aks, "labeled", bool)) == 1, "Karpenter counts what the agent requests"
+    assert len(machines(aks, "labeled", bool)) == 1
     aks.charts.client.delete("v1", "Pod", "for-unlabeled", namespace="default", propagation="Background")

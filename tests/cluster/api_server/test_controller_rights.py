@@ -102,7 +102,7 @@ def test_nothing_else_is_allowed(cluster: KubeClient) -> None:
         for verb in VERBS
         if may(cluster, verb, group, resource, namespace, name_in(resource))
     }
-    assert allowed <= expected, "the role holds a right that the controller does not use"
+    assert allowed <= expected
 
 
 def test_other_leases_of_its_namespace_are_not_accessible(cluster: KubeClient) -> None:

@@ -18,25 +18,21 @@ pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 def test_a_node_group_creates_and_deletes_its_machines(stack: CloudStack, client: KubeClient) -> None:
     stack.preview(eks())
-    assert client.list("v1", "Node") == [], "a preview bought machines"
+    assert client.list("v1", "Node") == []
     stack.up(eks())
     nodes = client.list("v1", "Node")
-    assert len(nodes) == 2, "as many machines as the group desires"
-    assert sorted(str(labels_of(node)[ZONE]) for node in nodes) == ["eu-west-1a", "eu-west-1b"], (
-        "one in each subnet's zone"
-    )
+    assert len(nodes) == 2
+    assert sorted(str(labels_of(node)[ZONE]) for node in nodes) == ["eu-west-1a", "eu-west-1b"]
     (group,) = stack.objects(NODE_GROUP)
     for node in nodes:
         labels = labels_of(node)
-        assert labels["eks.amazonaws.com/nodegroup"] == group.outputs["nodeGroupName"], "it is the group's"
-        assert (labels[SYSTEM], labels[INSTANCE_TYPE]) == ("true", "m7i.large"), "as the group labels it"
+        assert labels["eks.amazonaws.com/nodegroup"] == group.outputs["nodeGroupName"]
+        assert (labels[SYSTEM], labels[INSTANCE_TYPE]) == ("true", "m7i.large")
         taints = [mapping(each) for each in sequence(mapping(node["spec"]).get("taints"))]
-        assert {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"} in taints, (
-            "the group's taint is in EKS's own words"
-        )
-        assert mapping(mapping(node["status"])["capacity"])["cpu"] == "2", "it holds what its type holds"
+        assert {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"} in taints
+        assert mapping(mapping(node["status"])["capacity"])["cpu"] == "2"
     stack.destroy()
-    assert client.list("v1", "Node") == [], "machines outlived their group"
+    assert client.list("v1", "Node") == []
 
 
 def test_a_group_that_scales_down_drains_the_removed_machine(stack: CloudStack, client: KubeClient) -> None:
@@ -46,11 +42,9 @@ def test_a_group_that_scales_down_drains_the_removed_machine(stack: CloudStack, 
         client.apply(_pod(f"on-{node[:8]}", node), field_manager="test")
     stack.up(eks(machines=1, labels={"team": "platform"}))
     (left,) = client.list("v1", "Node")
-    assert labels_of(left)["team"] == "platform", "a label of the group reaches the machines that run"
+    assert labels_of(left)["team"] == "platform"
     pods = client.list("v1", "Pod", namespace="default")
-    assert [mapping(pod["spec"])["nodeName"] for pod in pods] == [mapping(left["metadata"])["name"]], (
-        "a pod is left on a machine that is gone"
-    )
+    assert [mapping(pod["spec"])["nodeName"] for pod in pods] == [mapping(left["metadata"])["name"]]
     stack.destroy()
 
 
@@ -67,10 +61,10 @@ def test_other_nodes_are_unchanged(stack: CloudStack, client: KubeClient) -> Non
     by_hand: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "by-hand"}}
     client.apply(by_hand, field_manager="test")
     stack.up(eks())
-    assert len(client.list("v1", "Node")) == 3, "the machines join what is there"
+    assert len(client.list("v1", "Node")) == 3
     stack.destroy()
     (left,) = client.list("v1", "Node")
-    assert mapping(left["metadata"])["name"] == "by-hand", "a node outside the group was deleted with it"
+    assert mapping(left["metadata"])["name"] == "by-hand"
     client.delete("v1", "Node", "by-hand")
 
 
@@ -91,14 +85,12 @@ def _lock_out(stack: CloudStack) -> None:
 def test_the_first_preview_needs_no_cluster_and_the_first_up_creates_it_in_time(
     stack: CloudStack, client: KubeClient
 ) -> None:
-    assert stack.preview(eks(name=stack.name)).changes["create"] > 8, (
-        "what is inside is planned before there is a cluster"
-    )
-    assert stack.up(eks(name=stack.name)).changed, "the cluster was not there when what is inside was made"
-    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None, "nothing was made inside"
-    assert stack.up(eks(name=stack.name)).changed == 0, "a second up has something to do"
+    assert stack.preview(eks(name=stack.name)).changes["create"] > 8
+    assert stack.up(eks(name=stack.name)).changed
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None
+    assert stack.up(eks(name=stack.name)).changed == 0
     stack.destroy()
-    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is None, "what was inside outlived the stack"
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is None
 
 
 def test_a_missing_cluster_is_reported_as_by_the_plugin(stack: CloudStack) -> None:
@@ -107,8 +99,8 @@ def test_a_missing_cluster_is_reported_as_by_the_plugin(stack: CloudStack) -> No
     with pytest.raises(EngineFailure) as failure:
         stack.destroy()
     told = str(failure.value)
-    assert "configured Kubernetes cluster is unreachable" in told, told
-    assert "PULUMI_K8S_DELETE_UNREACHABLE" in told, "the message does not name the fix"
+    assert "configured Kubernetes cluster is unreachable" in told
+    assert "PULUMI_K8S_DELETE_UNREACHABLE" in told
 
 
 def test_objects_of_a_lost_cluster_are_dropped_on_request(
@@ -128,14 +120,14 @@ def test_a_deployer_without_access_is_rejected_before_any_change(
     _lock_out(stack)
     with pytest.raises(EngineFailure, match="configured Kubernetes cluster is unreachable"):
         stack.destroy(nothing)
-    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None, "it was deleted all the same"
-    assert stack.objects(EKS_CLUSTER), "the cluster went before what is inside it"
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None
+    assert stack.objects(EKS_CLUSTER)
 
 
 def test_a_replaced_cluster_replaces_its_objects(stack: CloudStack, client: KubeClient) -> None:
     stack.up(eks(name=f"{stack.name}-one"))
     outcome = stack.up(eks(name=f"{stack.name}-two"))
     replaced = {step.summary for step in outcome.steps if step.operation == "replace"}
-    assert "replace conf (kubernetes:core/v1:ConfigMap)" in replaced, replaced
-    assert client.get("v1", "ConfigMap", f"conf-{stack.name}-one") is None, "the old one is left"
+    assert "replace conf (kubernetes:core/v1:ConfigMap)" in replaced
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}-one") is None
     stack.destroy()

@@ -85,8 +85,8 @@ def drilled(kubeconfig: str, job: str, node: str, program: Program) -> Json:
     with subprocess.Popen(
         command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None, "it is read below"
-        assert process.stderr is not None, "it is read here"
+        assert process.stdout is not None
+        assert process.stderr is not None
         lines: list[str] = []
         for line in process.stderr:
             lines.append(line)
@@ -113,11 +113,11 @@ def test_a_drill_without_notice_finds_the_lost_steps_on_machines_of_karpenter(
         )
         with Program(client, name).running() as program:
             found = drilled(str(cluster.kubeconfig), name, node, program)
-        assert (found["progressBefore"], found["progressAfter"]) == (REPORTED, CHECKPOINT), "the two reports"
-        assert found["stepsLost"] == REPORTED - CHECKPOINT, "what the program does twice"
+        assert (found["progressBefore"], found["progressAfter"]) == (REPORTED, CHECKPOINT)
+        assert found["stepsLost"] == REPORTED - CHECKPOINT
         assert found["recovered"], "it was followed until the progress was past the old value"
-        assert client.get("v1", "Node", node) is None, "the machine is gone"
+        assert client.get("v1", "Node", node) is None
         claims = client.list("karpenter.sh/v1", "NodeClaim")
-        assert node not in [obj(each.get("status")).get("nodeName") for each in claims], "Karpenter knows it"
+        assert node not in [obj(each.get("status")).get("nodeName") for each in claims]
         kept = ladder.wait_running(name, "spot-a")
-        assert (kept["evictions"], kept.get("moves", 0)) == (1, 0), "the ladder counts it like a cloud's"
+        assert (kept["evictions"], kept.get("moves", 0)) == (1, 0)

@@ -17,44 +17,44 @@ pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 def test_a_pool_creates_and_deletes_its_nodes(gke: GkeInUse) -> None:
     gke.stack.preview(program())
-    assert gke.nodes() == [], "a preview bought machines"
+    assert gke.nodes() == []
     gke.stack.up(program())
     nodes = gke.nodes()
-    assert len(nodes) == 2, "the pool has one node in each of two zones"
+    assert len(nodes) == 2
     zones = sorted(str(labels_of(node)["topology.kubernetes.io/zone"]) for node in nodes)
-    assert zones == ["europe-west4-a", "europe-west4-b"], "both zones have one"
+    assert zones == ["europe-west4-a", "europe-west4-b"]
     for node in nodes:
         labels, status = labels_of(node), mapping(node["status"])
-        assert labels["cloud.google.com/gke-nodepool"] == "system", "GKE names the pool on each node"
-        assert labels["cloud.google.com/gke-provisioning"] == "standard", "manifests may select it"
-        assert labels["holdfast.dev/system"] == "true", "the pool's own labels are there"
-        assert taints_of(node) == [], "GKE taints no machine without GPUs"
-        assert mapping(status["capacity"])["cpu"] == "2", "as the machine has"
-        assert mapping(status["allocatable"])["cpu"] == "1930m", "GKE keeps some of it"
-    assert gke.stack.up(program()).changed == 0, "a second up has something to do"
+        assert labels["cloud.google.com/gke-nodepool"] == "system"
+        assert labels["cloud.google.com/gke-provisioning"] == "standard"
+        assert labels["holdfast.dev/system"] == "true"
+        assert taints_of(node) == []
+        assert mapping(status["capacity"])["cpu"] == "2"
+        assert mapping(status["allocatable"])["cpu"] == "1930m"
+    assert gke.stack.up(program()).changed == 0
     gke.stack.destroy()
-    assert gke.nodes() == [], "nodes outlived their pool"
+    assert gke.nodes() == []
 
 
 def test_an_autoscaled_pool_starts_at_its_minimum(gke: GkeInUse) -> None:
     pools = [a_pool("cpu", autoscaling={"total_min_node_count": 1}), a_pool("cpu-spot", spot=True)]
     gke.stack.up(program(pools, system=0))
     (node,) = gke.nodes()
-    assert labels_of(node)["holdfast.dev/pool"] == "cpu", "the pool with a minimum, and no other, has a node"
+    assert labels_of(node)["holdfast.dev/pool"] == "cpu"
     gke.stack.destroy()
 
 
 def test_inside_a_cluster_is_made_when_there_is_one_and_not_after_it_is_gone(gke: GkeInUse) -> None:
     name = gke.stack.name
     gke.stack.up(program(name=name))
-    assert gke.client.get("v1", "ConfigMap", f"conf-{name}") is not None, "nothing was made inside"
+    assert gke.client.get("v1", "ConfigMap", f"conf-{name}") is not None
     with gke.stack.cloud().changing() as console:
         for one in console.of_type(GKE_CLUSTER):
             console.remove(one.type, one.id)
     with pytest.raises(EngineFailure) as failure:
         gke.stack.destroy()
     told = str(failure.value)
-    assert "configured Kubernetes cluster is unreachable" in told, told
+    assert "configured Kubernetes cluster is unreachable" in told
     gke.client.delete("v1", "ConfigMap", f"conf-{name}")
 
 
@@ -87,24 +87,22 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(gke: GkeInUse) -> None:
         gke.left_pending(name)
     gke.step()
     spot = gke.running_on("on-spot")
-    assert taints_of(spot) == ["cloud.google.com/gke-spot=true:NoSchedule"], "the pool's own taint is on it"
-    assert labels_of(spot)["cloud.google.com/gke-provisioning"] == "spot", "as the source's manifest selects"
-    assert _pool_of(gke, "plain") == "cpu", (
-        "a pod that asks for nothing is neither on spot nor on a GPU machine"
-    )
+    assert taints_of(spot) == ["cloud.google.com/gke-spot=true:NoSchedule"]
+    assert labels_of(spot)["cloud.google.com/gke-provisioning"] == "spot"
+    assert _pool_of(gke, "plain") == "cpu"
     gpu = gke.running_on("on-gpu")
-    assert taints_of(gpu) == ["nvidia.com/gpu=present:NoSchedule"], "GKE taints it unasked"
-    assert labels_of(gpu)["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4", "GKE labels it"
+    assert taints_of(gpu) == ["nvidia.com/gpu=present:NoSchedule"]
+    assert labels_of(gpu)["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4"
     reason, message = gke.events_about("on-spot")[0]
-    assert reason == "TriggeredScaleUp", "the pod's Event names the scale-up"
-    assert "instanceGroups/gke-holdfast-test-cpu-spot-" in message, message
-    assert message.endswith("-grp 0->1 (max: 4)}]"), message
+    assert reason == "TriggeredScaleUp"
+    assert "instanceGroups/gke-holdfast-test-cpu-spot-" in message
+    assert message.endswith("-grp 0->1 (max: 4)}]")
     gke.step()
-    assert len(gke.nodes("cpu-spot")) == 1, "one machine was bought twice"
-    assert gke.stack.up(program(POOLS)).changed == 0, "what the autoscaler did is a difference"
-    assert gke.stack.refresh(program(POOLS)).changed == 0, "what the autoscaler did has drifted"
+    assert len(gke.nodes("cpu-spot")) == 1
+    assert gke.stack.up(program(POOLS)).changed == 0
+    assert gke.stack.refresh(program(POOLS)).changed == 0
     gke.stack.destroy()
-    assert gke.nodes() == [], "a machine that was bought outlived its pool"
+    assert gke.nodes() == []
 
 
 def test_a_pod_that_selects_a_class_gets_its_first_available_pool(gke: GkeInUse) -> None:
@@ -135,8 +133,8 @@ def test_a_pod_that_selects_a_class_gets_its_first_available_pool(gke: GkeInUse)
         REGISTER.sell_out("dear", console)
     gke.step()
     gke.step()
-    assert _pool_of(gke, "small") == "cheap", "GKE goes on to the next of the class at once"
-    assert gke.nodes("dear") == [], "there is none of the first"
+    assert _pool_of(gke, "small") == "cheap"
+    assert gke.nodes("dear") == []
     gke.client.delete("cloud.google.com/v1", "ComputeClass", "scarce")
 
 
@@ -146,7 +144,7 @@ def test_a_full_pool_does_not_scale_up(gke: GkeInUse) -> None:
     gke.left_pending("first")
     gke.left_pending("second")
     gke.step()
-    assert len(gke.nodes("cpu")) == 1, "there is one machine too many"
+    assert len(gke.nodes("cpu")) == 1
     told = [gke.events_about(name) for name in ("first", "second")]
     messages = [message for events in told for reason, message in events if reason == "NotTriggerScaleUp"]
     assert messages == ["pod didn't trigger scale-up: 2 max node group size reached"], told
@@ -159,15 +157,15 @@ def test_a_sold_out_pool_scales_up_when_capacity_returns(gke: GkeInUse) -> None:
     gke.apply(a_pod("waits", spec=ON_SPOT))
     gke.left_pending("waits")
     gke.step()
-    assert gke.nodes("cpu-spot") == [], "no spot machine was available"
+    assert gke.nodes("cpu-spot") == []
     assert ("FailedScaleUp", _OUT_OF_STOCK) in gke.events_about("waits"), gke.events_about("waits")
     with gke.stack.cloud().changing() as console:
         REGISTER.restock("cpu-spot", console)
     gke.step()
-    assert gke.nodes("cpu-spot") == [], "it does not ask again at once"
+    assert gke.nodes("cpu-spot") == []
     gke.clock.now += 301
     gke.step()
-    assert _pool_of(gke, "waits") == "cpu-spot", "after five minutes it does"
+    assert _pool_of(gke, "waits") == "cpu-spot"
 
 
 _OUT_OF_STOCK = (
@@ -186,16 +184,16 @@ def test_only_an_empty_node_is_removed_after_ten_minutes(gke: GkeInUse) -> None:
     gke.running_on("goes")
     gke.delete("goes")
     gke.step()
-    assert len(gke.nodes("cpu")) == 2, "it has only just become empty"
+    assert len(gke.nodes("cpu")) == 2
     gke.clock.now += EMPTY_SECONDS
     gke.step()
     (left,) = gke.nodes("cpu")
-    assert mapping(left["metadata"])["name"] == mapping(busy["metadata"])["name"], "the busy one went"
+    assert mapping(left["metadata"])["name"] == mapping(busy["metadata"])["name"]
     gke.delete("stays")
     gke.step()
     gke.clock.now += EMPTY_SECONDS
     gke.step()
-    assert len(gke.nodes("cpu")) == 1, "the pool has fewer than its minimum"
+    assert len(gke.nodes("cpu")) == 1
 
 
 SPOT_SELECTOR: Json = {"cloud.google.com/gke-spot": "true"}
@@ -232,7 +230,7 @@ def test_preempted_pods_fail_by_the_kubelet_and_the_machine_is_recreated(gke: Gk
     node = name_of(before)
     told: list[str] = []
     gke.machines.interruption(node, told.append)()
-    assert gke.nodes("cpu-spot") == [], "the machine is off, and its node is there"
+    assert gke.nodes("cpu-spot") == []
     pods = {
         name: gke.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
         for name in ("unaware", "aware", "slow")
@@ -241,15 +239,13 @@ def test_preempted_pods_fail_by_the_kubelet_and_the_machine_is_recreated(gke: Gk
         conditions = [mapping(each) for each in sequence(mapping(pod["status"])["conditions"])]
         target = next(each for each in conditions if each["type"] == "DisruptionTarget")
         assert target["reason"] == "TerminationByKubelet", f"{name} was not evicted, its node shut down"
-        assert mapping(pod["status"])["reason"] == "Terminated", "as GKE's documentation has it"
-    assert [_exit_code(pods[name]) for name in ("unaware", "aware", "slow")] == [143, 143, 137], (
-        "who stops in time ends by SIGTERM, who does not by SIGKILL"
-    )
-    assert "unaware gets 15 s of its grace period of 90 s" in told, told
+        assert mapping(pod["status"])["reason"] == "Terminated"
+    assert [_exit_code(pods[name]) for name in ("unaware", "aware", "slow")] == [143, 143, 137]
+    assert "unaware gets 15 s of its grace period of 90 s" in told
     gke.step()
     (again,) = gke.nodes("cpu-spot")
-    assert mapping(again["metadata"])["name"] == node, "its group makes a machine again under its old name"
-    assert mapping(again["metadata"])["uid"] != mapping(before["metadata"])["uid"], "it is another node"
+    assert mapping(again["metadata"])["name"] == node
+    assert mapping(again["metadata"])["uid"] != mapping(before["metadata"])["uid"]
 
 
 def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse) -> None:
@@ -266,6 +262,4 @@ def test_a_machine_that_is_not_available_again_is_bought_elsewhere(gke: GkeInUse
     gke.left_pending("trains-again")
     gke.step()
     again = labels_of(gke.running_on("trains-again"))
-    assert again["topology.kubernetes.io/zone"] != labels["topology.kubernetes.io/zone"], (
-        "the other zone had one"
-    )
+    assert again["topology.kubernetes.io/zone"] != labels["topology.kubernetes.io/zone"]

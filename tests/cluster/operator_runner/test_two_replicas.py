@@ -27,7 +27,7 @@ def test_jobset_runs_twice_and_its_webhook_answers(charts: OperatorCluster) -> N
     charts.install("jobset-crds", OWN_CHARTS / "jobset-crds", "jobset-system")
     charts.install("jobset", charts.workspace.charts_dir / "jobset", "jobset-system", twice)
     pods = charts.pods("jobset-system")
-    assert [is_ready(pod) for pod in pods] == [True, True], "both serve the webhook"
+    assert [is_ready(pod) for pod in pods] == [True, True]
     charts.apply(jobset())
     made = charts.client.wait_for(
         "batch/v1",
@@ -38,8 +38,8 @@ def test_jobset_runs_twice_and_its_webhook_answers(charts: OperatorCluster) -> N
         condition=lambda job: job is not None,
         what="the leader makes the Job",
     )
-    assert mapping((made or {}).get("metadata")).get("name"), "its Job is there"
-    assert charts.leader("jobset-system", "6d4f6a47.jobset.x-k8s.io"), "one of the two leads"
+    assert mapping((made or {}).get("metadata")).get("name")
+    assert charts.leader("jobset-system", "6d4f6a47.jobset.x-k8s.io")
 
 
 def test_kuberay_runs_twice_and_one_leads(charts: OperatorCluster) -> None:
@@ -49,5 +49,5 @@ def test_kuberay_runs_twice_and_one_leads(charts: OperatorCluster) -> None:
         "kuberay-operator", charts.workspace.charts_dir / "kuberay-operator", "kuberay-system", twice
     )
     pods = charts.pods("kuberay-system")
-    assert [is_ready(pod) for pod in pods] == [True, True], "the one that waits is ready to take over"
-    assert charts.leader("kuberay-system", "ray-operator-leader"), "one of the two leads"
+    assert [is_ready(pod) for pod in pods] == [True, True]
+    assert charts.leader("kuberay-system", "ray-operator-leader")

@@ -75,7 +75,7 @@ def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient)
         "Pod",
         label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter, fallback-controller)",
     )
-    assert len(pods) == 4, "JobSet, KubeRay, Karpenter and the fallback controller are there"
+    assert len(pods) == 4
     programs = " ".join(processes_of(stack.workspace))
     for program in (
         "jobset-controller",
@@ -92,37 +92,37 @@ def test_a_second_up_changes_nothing(stack: Stack) -> None:
     with stack.session() as rehearsal:
         outcome = rehearsal.up(judged=True)
     assert outcome.changed == 0, f"nothing was left to do, yet {dict(outcome.changes)}"
-    assert processes_of(stack.workspace) == before, "and the same processes run"
+    assert processes_of(stack.workspace) == before
 
 
 def test_a_jobset_on_spot_restarts_on_a_new_node(platform: Platform) -> None:
     seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
-    assert unmet_by_restart(seen) == [], "the scenario went as it should"
-    assert {each.gpus for each in (*seen.before, *seen.after)} == {0}, "a CPU job buys no GPUs"
+    assert unmet_by_restart(seen) == []
+    assert {each.gpus for each in (*seen.before, *seen.after)} == {0}
 
 
 def test_a_jobset_on_spot_gpus_restarts_on_a_new_node(client: KubeClient) -> None:
     vision = Platform(client=client, namespace="vision", say=lambda _: None)
     seen = restart_on_spot(vision, load_example(CHECKOUT, "jobset-spot-gpu"))
-    assert unmet_by_restart(seen) == [], "the scenario went as it should"
-    assert {each.gpus for each in (*seen.before, *seen.after)} == {8}, "each pod has a machine of eight"
+    assert unmet_by_restart(seen) == []
+    assert {each.gpus for each in (*seen.before, *seen.after)} == {8}
 
 
 def test_a_pod_without_selectors_runs_on_the_default_pool(platform: Platform) -> None:
     seen = default_placement(platform, load_example(CHECKOUT, "helper-pod"))
-    assert unmet_by_default_placement(seen) == [], "the scenario went as it should"
-    assert seen.plain.pool == "cpu", "the default pool"
+    assert unmet_by_default_placement(seen) == []
+    assert seen.plain.pool == "cpu"
 
 
 def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
-    assert unmet_by_rayjob(seen) == [], "the scenario went as it should"
-    assert seen.submitters, "the pod that submits the job was placed as well"
+    assert unmet_by_rayjob(seen) == []
+    assert seen.submitters
 
 
 def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
     seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
-    assert unmet_by_walk(seen) == [], "the scenario went as it should"
+    assert unmet_by_walk(seen) == []
 
 
 # It takes two minutes; the steps of the scenario are unit tests.
@@ -132,7 +132,7 @@ def test_a_jobset_keeps_its_deadline_and_the_plugin_shows_it(
 ) -> None:
     plugin = KubectlPlugin(folder=tmp_path, kubeconfig=workspace.kubeconfig("local"))
     seen = keep_the_deadline(platform, load_example(CHECKOUT, "jobset-spot-gpu"), plugin)
-    assert unmet_by_deadline(seen) == [], "the scenario went as it should"
+    assert unmet_by_deadline(seen) == []
 
 
 @pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
@@ -142,14 +142,14 @@ def test_an_unchanged_example_moves_down_to_on_demand(platform: Platform, exampl
         first = wait_until_workers_run(platform, "cpu-spot")
         platform.client.evict(platform.namespace, name_of(first[0]))
         workers = wait_until_workers_run(platform, "cpu")
-    assert len(workers) == len(first), "the whole gang moved"
-    assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first)), "no pod of the old gang is left"
+    assert len(workers) == len(first)
+    assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first))
 
 
 def test_no_request_of_the_fallback_controller_is_forbidden(stack: Stack) -> None:
     log = (stack.workspace.logs_dir(stack.name) / "fallback-controller.log").read_text()
-    assert "this replica leads" in log, "it runs as its own service account"
-    assert "orbidden" not in log, "its rights are enough for what it does"
+    assert "this replica leads" in log
+    assert "orbidden" not in log
 
 
 @contextmanager
@@ -195,10 +195,10 @@ def wait_until_workers_run(platform: Platform, pool: str) -> list[Json]:
 
 
 def test_a_scenario_leaves_nothing_and_can_run_again(platform: Platform) -> None:
-    assert platform.pods() == [], "no pod of an earlier scenario is left"
-    assert platform.client.list("karpenter.sh/v1", "NodeClaim") == [], "and no machine"
+    assert platform.pods() == []
+    assert platform.client.list("karpenter.sh/v1", "NodeClaim") == []
     again = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
-    assert unmet_by_restart(again) == [], "the second time went as the first"
+    assert unmet_by_restart(again) == []
 
 
 def test_operators_restart_after_a_kill_of_the_operator_runner(stack: Stack, platform: Platform) -> None:
@@ -208,11 +208,11 @@ def test_operators_restart_after_a_kill_of_the_operator_runner(stack: Stack, pla
     running.process.kill()
     _, alive = psutil.wait_procs(controllers, timeout=10)
     assert alive == [], "a controller without its runner would go on unseen"
-    assert not runner.running(), "the runner is gone"
+    assert not runner.running()
     stack.environment.start()
-    assert runner.running(), "the next start brings it back"
+    assert runner.running()
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
-    assert unmet_by_rayjob(seen) == [], "and it hosts the pods it found"
+    assert unmet_by_rayjob(seen) == []
 
 
 def test_down_drains_the_pools_and_leaves_no_process(
@@ -237,9 +237,7 @@ def test_down_drains_the_pools_and_leaves_no_process(
     )
     with stack.session() as rehearsal:
         rehearsal.destroy()
-    assert [name_of(each) for each in client.list("v1", "Node")] == [], (
-        "no node is left, and none hung in a finalizer"
-    )
+    assert [name_of(each) for each in client.list("v1", "Node")] == []
     for kind in ("NodePool", "NodeClaim"):
         assert client.list("karpenter.sh/v1", kind) == [], f"no {kind} is left, though its kind is kept"
     ours = {
@@ -252,9 +250,9 @@ def test_down_drains_the_pools_and_leaves_no_process(
         "holdfast-reservations",
     }
     left = {name_of(each) for each in client.list("v1", "Namespace")} & ours
-    assert not left, "no namespace of ours is left"
+    assert not left
     down(stack)
-    assert processes_of(stack.workspace) == [], "no process of ours is left"
+    assert processes_of(stack.workspace) == []
     down(stack)
-    assert processes_of(stack.workspace) == [], "a second down is harmless"
-    assert "no process of it is left" in capsys.readouterr().out, "and says so"
+    assert processes_of(stack.workspace) == []
+    assert "no process of it is left" in capsys.readouterr().out

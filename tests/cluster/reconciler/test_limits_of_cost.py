@@ -47,7 +47,7 @@ def test_a_job_leaves_on_demand_when_its_max_cost_is_spent(cluster: LoopCluster,
         cluster.wait_on("budget", "spot-a")
         wait_until(lambda: "MaxCostReached" in cluster.said("budget"), "its user reads why")
     uses = {str(use["pool"]): use for use in objects(obj(cluster.state("budget")["ledger"])["uses"])}
-    assert float(str(uses["on-demand"]["cost"])) >= 30, f"not before it was spent: {uses}"
+    assert float(str(uses["on-demand"]["cost"])) >= 30
 
 
 @contextmanager
@@ -116,4 +116,4 @@ def test_a_job_buys_no_nodes_above_the_price_that_karpenter_shows(
         wait_until(lambda: bool(messages(cluster, "PriceAboveMax")), "and says why")
     assert (
         "A node of spot-a costs 2.19576 per hour, above maxPrice 2" in messages(cluster, "PriceAboveMax")[0]
-    ), "the price and the cap"
+    )

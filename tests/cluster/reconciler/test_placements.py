@@ -98,16 +98,16 @@ def test_a_gang_fits_the_nodes_that_were_reserved_for_it(zoned: LoopCluster, pla
     container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "3"}}}
     spec: Json = {**placement, "containers": [container]}
     shape = shape_of(spec, count, LABELS)
-    assert placement_problem([shape.placement]) is None, "placeholders can stand for these pods"
+    assert placement_problem([shape.placement]) is None
     request = PlaceholderRequest(
         uid=UID, job="JobSet vision/walker", pool=ZONED, shapes=(shape,), taints=(), image="pause"
     )
     holds = list(placeholders(request))
     reserved = create_and_wait(zoned, RESERVATION_NAMESPACE, holds, "the placeholders")
-    assert len({NODES[node] for node in reserved}) == zones, "the scheduler honors the placement of the job"
+    assert len({NODES[node] for node in reserved}) == zones
     for name in reserved:
         patch = reserve_patch(zoned.client.get("v1", "Node", name) or {}, UID)
-        assert patch is not None, "each placeholder has a node of its own"
+        assert patch is not None
         zoned.client.merge_patch("v1", "Node", name, patch)
     delete(zoned, RESERVATION_NAMESPACE, holds)
     # The other nodes are full. Pods fill them, since the scheduler sees pods in the order in which they were created.
@@ -132,7 +132,7 @@ def test_a_gang_fits_the_nodes_that_were_reserved_for_it(zoned: LoopCluster, pla
     try:
         zoned.apply(*fillers)
         taken = create_and_wait(zoned, NAMESPACE, gang, "the job's pods")
-        assert sorted(taken) == sorted(reserved), "each pod fits a node that was reserved for it"
+        assert sorted(taken) == sorted(reserved)
     finally:
         delete(zoned, NAMESPACE, [*gang, *fillers])
         for name in reserved:

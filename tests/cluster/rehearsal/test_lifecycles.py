@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 #: What each stack retains on purpose: the role of an account, and grants that other stacks may need.
 RETAINED = {
-    "aws-dev": "retained: spot-role-role",
-    "aws-prod": "retained: spot-role-role",
+    "aws-dev": "retained: main-spot-role",
+    "aws-prod": "retained: main-spot-role",
     "gcp-dev": "nothing is left",
-    "gcp-prod": "retained: checkpoints-key-use, cluster-key-grant",
+    "gcp-prod": "retained: main-checkpoints-key-use, main-cluster-key-grant",
     "azure-dev": "nothing is left",
     "azure-prod": "nothing is left",
 }
@@ -44,16 +44,16 @@ def test_a_stack_goes_through_its_lifecycle_without_an_account(
     workspace = cloud_workspace(tmp_path)
     rehearse(name, workspace)
     results = _results(capsys.readouterr().out, name)
-    assert "FAILED" not in str(results), results
-    assert results["a second up"].startswith("nothing changed"), "a second up changes resources"
-    assert "back on cpu-spot" in results["a job loses its spot node"], "the job is not on spot again"
-    assert "2 refused" in results["foreign writes with the controller's token"], "its token is not fenced"
-    assert results["refresh"].startswith("no drift"), "a refresh finds drift"
-    assert results["a pod without any selection"].startswith("on on-demand "), "the pod is not on on-demand"
-    assert RETAINED[name] in results["destroy while a job runs"], "other resources are retained"
-    assert ("destroy while protected" in results) == name.endswith("-prod"), "only production is protected"
-    assert processes_of(workspace) == [], "a process is left"
-    assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
+    assert "FAILED" not in str(results)
+    assert results["a second up"].startswith("nothing changed")
+    assert "back on cpu-spot" in results["a job loses its spot node"]
+    assert "2 refused" in results["foreign writes with the controller's token"]
+    assert results["refresh"].startswith("no drift")
+    assert results["a pod without any selection"].startswith("on on-demand ")
+    assert RETAINED[name] in results["destroy while a job runs"]
+    assert ("destroy while protected" in results) == name.endswith("-prod")
+    assert processes_of(workspace) == []
+    assert not workspace.stack_dir(f"{name}-rehearsal").exists()
 
 
 @pytest.mark.soak
@@ -63,19 +63,17 @@ def test_a_job_moves_from_one_stack_to_another_and_returns(
     workspace = cloud_workspace(tmp_path)
     rehearse_two("aws-dev", "aws-dev-2", workspace)
     results = _results(capsys.readouterr().out, "aws-dev and aws-dev-2")
-    assert "FAILED" not in str(results), results
+    assert "FAILED" not in str(results)
     trip = results["aws-dev: a job moves to aws-dev-2 and returns"]
-    assert trip.startswith("cpu-spot in aws-dev → cpu-spot in aws-dev-2 → cpu-spot in aws-dev "), (
-        "there and back"
-    )
-    assert "step 2000 carried over" in trip, "the last step of the checkpoint is read in the next place"
+    assert trip.startswith("cpu-spot in aws-dev → cpu-spot in aws-dev-2 → cpu-spot in aws-dev ")
+    assert "step 2000 carried over" in trip
     for name in ("aws-dev", "aws-dev with a tier in aws-dev-2", "aws-dev-2"):
-        assert results[f"{name}: a second up"].startswith("nothing changed"), "a second up changes resources"
+        assert results[f"{name}: a second up"].startswith("nothing changed")
     for name in ("aws-dev", "aws-dev-2"):
-        assert results[f"{name}: refresh"].startswith("no drift"), "a refresh finds drift"
-        assert RETAINED["aws-dev"] in results[f"{name}: destroy while a job runs"], "other resources are left"
-        assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
-    assert processes_of(workspace) == [], "a process is left"
+        assert results[f"{name}: refresh"].startswith("no drift")
+        assert RETAINED["aws-dev"] in results[f"{name}: destroy while a job runs"]
+        assert not workspace.stack_dir(f"{name}-rehearsal").exists()
+    assert processes_of(workspace) == []
 
 
 def test_a_failed_rehearsal_shows_the_failed_step_and_leaves_no_process(
@@ -85,10 +83,10 @@ def test_a_failed_rehearsal_shows_the_failed_step_and_leaves_no_process(
     with pytest.raises(RehearsalError, match="mandatory policies are violated: no-vpc"):
         rehearse("aws-dev", workspace)
     printed = capsys.readouterr().out
-    assert "MANDATORY  no-vpc" in printed, "the violated policy is not shown"
+    assert "MANDATORY  no-vpc" in printed
     results = _results(printed, "aws-dev")
-    assert results.keys() == {"preview"}, "the rehearsal went on after the failure"
-    assert "FAILED" in results["preview"], "the table does not show the failure"
-    assert processes_of(workspace) == [], "a process is left"
+    assert results.keys() == {"preview"}
+    assert "FAILED" in results["preview"]
+    assert processes_of(workspace) == []
     engine = workspace.stack_dir("aws-dev-rehearsal") / "engine"
     assert not engine.exists(), "the next rehearsal would continue from this state"

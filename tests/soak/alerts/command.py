@@ -10,8 +10,8 @@ from pulumi_holdfast.kubernetes.monitoring.dashboard import PANELS
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.catalog import BUILD_FLAGS, LINK_FLAGS, read_go_module
-from pulumi_holdfast.rehearsal.tools.toolchain import GoRunner, find_go, require_go
+from pulumi_holdfast.rehearsal.tools.build import Go
+from pulumi_holdfast.rehearsal.tools.catalog import BUILD_FLAGS, LINK_FLAGS
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
 
 _MODULE: Final = Path(__file__).parent / "promtool"
@@ -37,11 +37,9 @@ def alerts(workspace: Workspace) -> None:
 def _built(workspace: Workspace) -> Path:
     """Build promtool with Go, whose own cache knows what is current. Raises RehearsalError with the fix."""
     promtool = workspace.tools_bin / "promtool"
-    go = find_go(["promtool"])
-    require_go(go, [read_go_module(_MODULE)])
     say("building promtool: from nothing it downloads 1.4 GB of Go modules and takes minutes; then seconds")
     link = f"-ldflags={' '.join(LINK_FLAGS)}"
-    GoRunner(go).run("promtool", ["build", *BUILD_FLAGS, link, "-o", str(promtool), _PACKAGE], _MODULE)
+    Go().run("promtool", ["build", *BUILD_FLAGS, link, "-o", str(promtool), _PACKAGE], _MODULE)
     return promtool
 
 

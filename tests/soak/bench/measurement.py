@@ -4,7 +4,7 @@ import resource
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +58,6 @@ def _of_ended_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def cheapest(measurements: Iterable[Measurement]) -> Measurement:
-    """Return the measurement with the least CPU time: whatever else runs can only add to it."""
-    return min(measurements, key=lambda each: each.cpu_seconds)
-
-
 def median_of(measurements: Iterable[Measurement]) -> Measurement:
     """Return the median of each figure."""
     kept = list(measurements)
@@ -108,17 +103,6 @@ class _Peak(threading.Thread):
         return sum(self._computed.values())
 
 
-_MIB = 1024 * 1024
-
-
-def rows(
-    empty: Mapping[str, Measurement], stack: Mapping[str, Measurement], name: str
-) -> Sequence[Sequence[str]]:
-    """Return the table, header first: each command of the stack compared with the empty program."""
-    head = ("command", "empty", name, "ratio", "empty", name, "ratio")
-    return [head, *(_row(command, empty[command], stack[command]) for command in stack)]
-
-
 def render(table: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table; the first column is left-aligned, figures are right-aligned."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
@@ -131,15 +115,3 @@ def render(table: Sequence[Sequence[str]]) -> list[str]:
         )
         for row in table
     ]
-
-
-def _row(command: str, empty: Measurement, stack: Measurement) -> tuple[str, ...]:
-    return (
-        command,
-        f"{empty.seconds:.1f} s",
-        f"{stack.seconds:.1f} s",
-        f"{stack.seconds / empty.seconds:.1f}",
-        f"{empty.peak_bytes / _MIB:.0f} MiB",
-        f"{stack.peak_bytes / _MIB:.0f} MiB",
-        f"{stack.peak_bytes / empty.peak_bytes:.1f}",
-    )

@@ -3,23 +3,22 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
 from pulumi_holdfast.controller.jobs.patches import read_state
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, PoolUse
-from pulumi_holdfast.controller.policy.policy import pool_in
-from pulumi_holdfast.rehearsal.timeline.picture import Picture
+from pulumi_holdfast.ladder.ladder import pool_in
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from tests.soak.fault_proxy import Fault
+from tests.soak.faults.invariants import FaultRunResult, result_of
 from tests.soak.faults.ledgers import NodeUse, spans_of, wrong_bills
 from tests.soak.faults.manifests import PODS, TIERS
 from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record, evidence
-from tests.soak.faults.two_picture import picture_of_stay
-from tests.soak.faults.two_plan import Side
+from tests.soak.faults.plan import Side
 
 _NOTHING: Final = timedelta(0)
 _ROUNDED: Final = timedelta(milliseconds=10)
@@ -59,61 +58,34 @@ class BothSides:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TwoClusterResult:
-    """The jobs by where they are, how often one went away and came back, and every violated invariant.
-
-    `looks`: how often both clusters were compared; `requests` between them by their fault; `ledgers`: how many were compared.
-    `seen`: the timelines of all jobs if one is violated, since jobs share nodes. `picture`: of a job that went there and back.
-    """
-
-    places: Mapping[str, int]
-    moves: int
-    transfers: int
-    returns: int
-    deaths: int
-    looks: int
-    ledgers: int
-    requests: Mapping[Fault, int]
-    problems: tuple[str, ...]
-    seen: Mapping[str, str]
-    picture: Picture | None
-
-
 def check_both(
     both: BothSides, *, others: Sequence[str], looks: int, deaths: int, requests: Mapping[Fault, int]
-) -> TwoClusterResult:
+) -> FaultRunResult:
     """Check every job. `others`: problems that were found elsewhere."""
     home = {name: both.record(Side.HOME, name) for name in both.home}
     there = {name: both.record(Side.THERE, name) for name in both.home}
     home_jobs, jobs_there = NodeUse(both.home_nodes, home.values()), NodeUse(both.there_nodes, there.values())
-    wrong = {
-        name: [
+    problems = [
+        f"{name}: {problem}"
+        for name in home
+        for problem in (
             *_problems(both, home[name], there[name]),
             *wrong_bills(home[name], home[name].trace.ledgers, home_jobs, TIERS),
             *_wrong_copies(both, home[name].trace, there[name], jobs_there),
-        ]
-        for name in home
-    }
-    problems = (*(f"{name}: {problem}" for name, found in wrong.items() for problem in found), *others)
+        )
+    ] + [*others]
     traces = [each.trace for each in home.values()]
+    seen = {
+        name: f"at home\n{evidence(home[name])}there\n{evidence(there[name])}" for name in home if problems
+    }
+    ledgers = sum(len(both.home[name].ledgers) + len(both.there[name].ledgers) for name in both.home)
     stays = [_stays(trace) for trace in traces]
-    return TwoClusterResult(
-        places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
-        moves=sum(trace.last.moves for trace in traces),
+    return replace(
+        result_of(traces, problems, seen, ledgers=ledgers, deaths=deaths),
         transfers=sum(begun for begun, _ in stays),
         returns=sum(ended for _, ended in stays),
-        deaths=deaths,
         looks=looks,
-        ledgers=sum(len(both.home[name].ledgers) + len(both.there[name].ledgers) for name in both.home),
         requests=requests,
-        problems=problems,
-        seen={
-            name: f"at home\n{evidence(home[name])}there\n{evidence(there[name])}"
-            for name in home
-            if problems
-        },
-        picture=picture_of_stay(both.cluster, [(both.home[name], both.there[name]) for name in both.home]),
     )
 
 

@@ -14,10 +14,11 @@ from typing import Final
 from pulumi_holdfast.controller.jobs.actions import Resume, Suspend
 from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.tier_visit import pause_length
-from pulumi_holdfast.rehearsal.timeline.traces import JobChange, PodTrace
+from pulumi_holdfast.ladder.ladder import Policy
+from pulumi_holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
+from tests.soak.fault_proxy import Fault
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 
 #: How long there may be no leader after a kill: the lease expires after 15 s; the rest is for a busy computer.
@@ -261,7 +262,7 @@ class _Model:
         )
 
     def _seen(self, change: JobChange, at: datetime) -> Observation:
-        return observed(self.record, change, at, first=self.policy.tiers[0].pool)
+        return observed(self.record, change, at, first=self.policy.tiers[0].name)
 
     def _may_return(self, state: JobState, at: datetime) -> bool:
         # The visit began when the controller decided it; a cut-off controller writes that, and it is seen, later.
@@ -322,19 +323,40 @@ def _waited(state: JobState, at: datetime) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultRunResult:
-    """The number of jobs by tier or outcome, the totals of moves and restarts, and every violated invariant.
+    """The jobs by tier or outcome, how much happened, and every violated invariant.
 
-    `deaths` counts kills of the controller, `writes` its writes. `seen` are the timelines of all jobs if one is violated: jobs
-    share nodes.
+    `deaths` counts kills of controllers, `writes` those of home's controller. `seen` are the timelines of all jobs if one is
+    violated: jobs share nodes. Of two clusters: `transfers` and `returns` count moves between them, `looks` the comparisons of
+    the pods of both, `requests` those between them by their fault.
     """
 
     places: Mapping[str, int]
     moves: int
     restarts: int
+    ledgers: int
     deaths: int
-    writes: int
     problems: tuple[str, ...]
     seen: Mapping[str, str]
+    writes: int = 0
+    transfers: int = 0
+    returns: int = 0
+    looks: int = 0
+    requests: Mapping[Fault, int] = field(default_factory=dict[Fault, int])
+
+
+def result_of(
+    traces: Sequence[JobTrace], problems: Sequence[str], seen: Mapping[str, str], *, ledgers: int, deaths: int
+) -> FaultRunResult:
+    """Return the result of a run; `seen` are the timelines of all jobs."""
+    return FaultRunResult(
+        places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
+        moves=sum(trace.last.moves for trace in traces),
+        restarts=sum(trace.last.restarts for trace in traces),
+        ledgers=ledgers,
+        deaths=deaths,
+        problems=tuple(problems),
+        seen=seen if problems else {},
+    )
 
 
 def check_records(
@@ -350,16 +372,9 @@ def check_records(
 
     `overlaps` are gangs of one job that ran together, `others` problems that were found elsewhere.
     """
-    wrong = {each.trace.name: found for each in records if (found := deviations(each, policy))}
-    told = (f"{name}: {problem}" for name, found in wrong.items() for problem in found)
-    problems = (*told, *(f"two gangs at once: {each}" for each in overlaps), *others)
+    wrong = [f"{each.trace.name}: {problem}" for each in records for problem in deviations(each, policy)]
+    problems = [*wrong, *(f"two gangs at once: {each}" for each in overlaps), *others]
     traces = [each.trace for each in records]
-    return FaultRunResult(
-        places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
-        moves=sum(trace.last.moves for trace in traces),
-        restarts=sum(trace.last.restarts for trace in traces),
-        deaths=deaths,
-        writes=writes,
-        problems=problems,
-        seen={each.trace.name: evidence(each) for each in records if problems},
-    )
+    written = sum(len(trace.ledgers) for trace in traces)
+    seen = {each.trace.name: evidence(each) for each in records if problems}
+    return replace(result_of(traces, problems, seen, ledgers=written, deaths=deaths), writes=writes)

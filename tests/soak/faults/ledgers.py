@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 from pulumi_holdfast.controller.jobs.patches import read_state
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.policy.policy import cluster_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import cluster_of
 from tests.soak.faults.nodes import NodeTimeline
 from tests.soak.faults.observations import Record
 

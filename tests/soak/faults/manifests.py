@@ -16,7 +16,6 @@ from pulumi_holdfast.ladder.labels import (
     WORK,
     CapacityType,
 )
-from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from tests.soak.faults import deadlines
 from tests.soak.faults.ledgers import TierFacts
 from tests.support.builders.gang_jobset import gang_jobset
@@ -155,11 +154,6 @@ def job(number: int, *, ends_in: str, finish_by: datetime) -> Json:
         WORK: f"{deadlines.WORK.total_seconds():.0f}s",
     }
     return {**made, "metadata": {**mapping(made["metadata"]), "annotations": deadline}}
-
-
-def kind_of(number: int) -> tuple[str, str]:
-    """Return the API version and the kind of a job."""
-    return RAYJOB if is_rayjob(number) else JOBSET
 
 
 def job_name(number: int) -> str:

@@ -125,11 +125,6 @@ class RestartedController:
         )
         self._restarter.start()
 
-    @property
-    def pid(self) -> int:
-        """The current process."""
-        return self._process.pid
-
     def kill(self) -> None:
         """Kill the current process; another one starts."""
         with self._lock:

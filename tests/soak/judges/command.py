@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -12,11 +12,11 @@ from pulumi_holdfast.rehearsal.clouds.schema import Schema, violations
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
-from tests.soak.judges import apply_judge, replacing
+from tests.soak.judges import replacing
 from tests.soak.judges.combinations import Combination, draw, plain
 from tests.soak.judges.plans import PROVIDERS
 from tests.soak.judges.planted import mistakes
-from tests.soak.judges.provider_judge import FOLDER, Missed, binary_name, judge, provider_of
+from tests.soak.judges.provider_judge import FOLDER, binary_name, judge, provider_of
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.fakes.pulumi_engine import Recorded
 from tests.support.published import Published
@@ -26,8 +26,6 @@ _CLOUDS: Final = ("aws", "gcp", "azure-native")
 _NOT_PLANNED: Final = (
     "the real provider plans nothing: put `terraform` on PATH and {} into {}, as docs/judges.md says"
 )
-#: The stacks of Google Cloud whose fields are compared: the repository's, and each feature.
-_COMPARED: Final = 40
 
 
 def judges(*, seed: int | None, count: int) -> None:
@@ -52,40 +50,17 @@ def judges(*, seed: int | None, count: int) -> None:
     say("every judge agrees")
 
 
-def compare_replacing(cloud: str, sources: Path) -> int:
-    """Print what replaces a resource in the simulator or in the provider's sources, and not in both.
+def compare_replacing(sources: Path) -> int:
+    """Print what replaces a resource of Azure in the simulator or in the list of the provider, and not in both.
 
-    On Google Cloud `sources` is a checkout, and the fields compared are those that drawn stacks set and those that the
-    simulator lists. On Azure it is the file with the provider's list. Returns the exit code: 1 for a difference.
+    Returns the exit code: 1 for a difference.
     """
-    if cloud == "azure-native":
-        text = sources.read_text(encoding="utf-8")
-        found = replacing.replaced_otherwise(text, catalogue_of(cloud).resources)
-        compared = "the types of the simulator"
-    else:
-        registered: dict[str, set[str]] = {token: set() for token in replacing.SOURCES[cloud]}
-        for combination in draw(cloud, seed=0, count=_COMPARED):
-            for one in combination.known:
-                registered.setdefault(one.type, set()).update(_leaves(one.inputs))
-        found = replacing.differences(registered, sources)
-        fields = sum(map(len, registered.values()))
-        compared = f"{len(registered)} types, of which {_COMPARED} stacks set {fields} fields"
+    simulated = catalogue_of("azure-native").resources
+    found = replacing.replaced_otherwise(sources.read_text(encoding="utf-8"), simulated)
     for line in found:
         say(line)
-    say(f"{len(found)} differences in {compared}")
+    say(f"{len(found)} differences in the types of the simulator")
     return int(bool(found))
-
-
-def _leaves(value: object, path: str = "") -> Iterator[str]:
-    """Yield the paths of the fields in a value, without the positions in lists."""
-    if isinstance(value, dict) and value:
-        for name, one in cast("dict[str, object]", value).items():
-            yield from _leaves(one, f"{path}.{name}" if path else name)
-    elif isinstance(value, list) and value:
-        for one in cast("list[object]", value):
-            yield from _leaves(one, path)
-    elif value is not None:
-        yield path
 
 
 class _Verdict:
@@ -101,7 +76,6 @@ class _Verdict:
         self._seen: set[str] = set()
         self._planted: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
-        self._missed: list[Missed] = []
         self._combinations: list[Combination] = []
         self._plans: Sequence[str] = ()
 
@@ -123,19 +97,8 @@ class _Verdict:
         if binary is None:
             self._plans = [f"  {_NOT_PLANNED.format(binary_name(self.cloud), FOLDER)}"]
             return
-        found = judge(self.cloud, self._combinations, self._missed, binary)
+        found = judge(self.cloud, self._combinations, binary)
         self._plans = found.summary
-        self.wrong += found.wrong
-        self._found.update(found.seen)
-        self._add_applies(binary)
-
-    def _add_applies(self, binary: Path) -> None:
-        """Create the repository's stacks with the provider, where this machine has accounts for it."""
-        if not apply_judge.is_installed():
-            self._plans = [*self._plans, f"  {apply_judge.NOT_APPLIED}"]
-            return
-        found = apply_judge.judge_applies(self.cloud, self._combinations, binary)
-        self._plans = [*self._plans, *found.summary]
         self.wrong += found.wrong
 
     def summary(self) -> list[str]:
@@ -169,10 +132,7 @@ class _Verdict:
         if later is None:
             for mistake in mistakes(one.inputs):
                 self._planted[mistake.kind] += 1
-                if self._complaints(one.type, mistake.inputs):
-                    self._found[mistake.kind] += 1
-                else:
-                    self._missed.append(Missed(token=one.type, name=one.name, mistake=mistake))
+                self._found[mistake.kind] += bool(self._complaints(one.type, mistake.inputs))
 
     def _complaints(self, token: str, inputs: Mapping[str, object]) -> list[str]:
         given = {name: plain(value) for name, value in inputs.items() if value is not None}

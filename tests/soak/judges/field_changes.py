@@ -44,15 +44,9 @@ def resource_type(token: str) -> ResourceType:
 
 
 def named(one: Recorded) -> Inputs:
-    """Return the inputs of a resource with the name that the provider generates."""
-    return with_own_name(one.type, one.name, one.inputs)
-
-
-def with_own_name(token: str, name: str, inputs: Inputs) -> Inputs:
-    """Return inputs with the name that the provider generates from the logical one."""
-    given = {key: value for key, value in inputs.items() if value is not None}
-    properties = cast("Properties", given)
-    return with_name(resource_type(token), name, inputs=properties, old_inputs={}, seed=_SEED)
+    """Return the inputs of a resource with the name that the provider generates from the logical one."""
+    properties = cast("Properties", {key: value for key, value in one.inputs.items() if value is not None})
+    return with_name(resource_type(one.type), one.name, inputs=properties, old_inputs={}, seed=_SEED)
 
 
 def is_replaced(change: FieldChange) -> bool:

@@ -11,9 +11,8 @@ from typing import Final, cast
 
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 from tests.soak.judges.combinations import Combination, plain
-from tests.soak.judges.field_changes import FieldChange, field_changes, is_replaced, named, with_own_name
+from tests.soak.judges.field_changes import FieldChange, field_changes, is_replaced, named
 from tests.soak.judges.plans import PROVIDERS, Inputs, Planned, Planner, Subject
-from tests.soak.judges.planted import Mistake
 from tests.support.fakes.pulumi_engine import Recorded
 
 #: Where the providers' binaries are looked for; git ignores the folder.
@@ -21,27 +20,11 @@ FOLDER: Final = Path(__file__).parents[3] / ".tools/judges"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Missed:
-    """A planted mistake in a resource that no other judge sees."""
-
-    token: str
-    name: str
-    mistake: Mistake
-
-    @property
-    def field(self) -> str:
-        """The kind of mistake and its field: equal ones are planned once."""
-        steps = (step for step in self.mistake.path.split(".") if not step.isdigit())
-        return f"{self.mistake.kind} {self.token} {'.'.join(steps)}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class PlanVerdict:
-    """What a provider says: the summary, what is wrong, and the missed mistakes that it sees, by kind."""
+    """What a provider says: the summary, and what is wrong."""
 
     summary: Sequence[str]
     wrong: Sequence[str]
-    seen: Mapping[str, int]
 
 
 def binary_name(cloud: str) -> str:
@@ -55,16 +38,13 @@ def provider_of(cloud: str) -> Path | None:
     return file if file.is_file() and shutil.which("terraform") else None
 
 
-def judge(
-    cloud: str, combinations: Sequence[Combination], missed: Sequence[Missed], binary: Path
-) -> PlanVerdict:
-    """Plan what stacks register, a change of each field, and the mistakes that no other judge sees."""
+def judge(cloud: str, combinations: Sequence[Combination], binary: Path) -> PlanVerdict:
+    """Plan what stacks register and a change of each field."""
     with tempfile.TemporaryDirectory(prefix="holdfast-plans-") as folder:
         planner = Planner(cloud, binary, Path(folder))
         judged, wrong = _new_resources(planner, combinations)
         compared, otherwise = _changes(planner, [one for each in combinations for one in each.known])
-        seen = _mistakes(planner, missed)
-    return PlanVerdict(summary=[judged, compared], wrong=[*wrong, *otherwise], seen=seen)
+    return PlanVerdict(summary=[judged, compared], wrong=[*wrong, *otherwise])
 
 
 def _new_resources(planner: Planner, combinations: Sequence[Combination]) -> tuple[str, list[str]]:
@@ -134,20 +114,6 @@ def _compared(change: FieldChange, planned: Planned, counted: Counter[str]) -> l
         return []
     where = "the provider" if planned.is_replaced else "the simulator"
     return [f"{change.token} {change.path}: only {where} replaces the resource ({effect})"]
-
-
-def _mistakes(planner: Planner, missed: Iterable[Missed]) -> Counter[str]:
-    """Return how many of the mistakes the provider refuses, by kind."""
-    fields = Counter(one.field for one in missed)
-    first = list({one.field: one for one in reversed([*missed])}.values())
-    subjects = [
-        Subject(token=one.token, inputs=with_own_name(one.token, one.name, one.mistake.inputs))
-        for one in first
-    ]
-    seen: Counter[str] = Counter()
-    for number in planner.plan(subjects).refused:
-        seen[first[number].mistake.kind] += fields[first[number].field]
-    return seen
 
 
 def _original(change: FieldChange) -> Subject:

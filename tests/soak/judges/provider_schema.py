@@ -70,30 +70,6 @@ class ProviderSchema:
         """Return the inputs in the words of the provider. Raises LookupError for a field that it has not."""
         return _body(inputs, self.block(token), "")
 
-    def place(self, token: str, path: Sequence[str]) -> str | None:
-        """Return the place of a field in an expression, such as `identity[0].oidc[0].issuer`; None for no such field."""
-        kind: object = self.block(token)
-        made: list[str] = []
-        for step in path:
-            if isinstance(kind, Block):
-                own = _named(step, (*kind.attributes, *kind.blocks))
-                kind = kind.attributes.get(own or "") or kind.blocks.get(own or "")
-            elif isinstance(kind, list | tuple) and kind[0] == "object":
-                members = cast("Mapping[str, object]", kind[1])
-                own = _named(step, members)
-                kind = members.get(own or "")
-            else:
-                return None
-            if own is None:
-                return None
-            made.append(own)
-            if isinstance(kind, Block) and not kind.single:
-                made.append("[0]")
-            while isinstance(kind, list | tuple) and kind[0] in _LISTS:
-                made.append("[0]")
-                kind = cast("object", kind[1])
-        return ".".join(made).replace(".[", "[")
-
 
 def _block(given: object, *, single: bool) -> Block:
     one = cast("Mapping[str, Mapping[str, Mapping[str, object]]]", given)

@@ -1,90 +1,66 @@
 """Which fields replace a resource, from the sources of the providers.
 
-They are the Terraform providers that pulumi-aws and pulumi-gcp wrap, and pulumi-azure-native.
+They are the Terraform provider that pulumi-aws wraps, and pulumi-azure-native.
 """
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from pulumi_holdfast.rehearsal.clouds.catalogue import REPLACING, ResourceType, Rules, catalogue_of
+from pulumi_holdfast.rehearsal.clouds.catalogue import REPLACING, Rules
 from pulumi_holdfast.rehearsal.clouds.schema import Schema
 from pulumi_holdfast.rehearsal.clouds.sdk import Property, PropertyType, ValueKind, argument_properties
-from pulumi_holdfast.rehearsal.engine.diff import ChangeKind, PropertyChange
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
-_IAM_MEMBER: Final = "google-beta/tpgiamresource/resource_iam_member.go:IamMemberBaseSchema"
-#: Token → the files, each with the declaration of the schema if that is not the resource itself.
-SOURCES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
-    "aws": {
-        "aws:cloudwatch/eventRule:EventRule": ("events/rule.go",),
-        "aws:cloudwatch/eventTarget:EventTarget": ("events/target.go",),
-        "aws:cloudwatch/logGroup:LogGroup": ("logs/group.go",),
-        "aws:ec2/capacityReservation:CapacityReservation": ("ec2/ec2_capacity_reservation.go",),
-        "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": ("ec2/vpc_default_security_group.go",),
-        "aws:ec2/eip:Eip": ("ec2/ec2_eip.go",),
-        "aws:ec2/internetGateway:InternetGateway": ("ec2/vpc_internet_gateway.go",),
-        "aws:ec2/launchTemplate:LaunchTemplate": ("ec2/ec2_launch_template.go",),
-        "aws:ec2/natGateway:NatGateway": ("ec2/vpc_nat_gateway.go",),
-        "aws:ec2/placementGroup:PlacementGroup": ("ec2/ec2_placement_group.go",),
-        "aws:ec2/route:Route": ("ec2/vpc_route.go",),
-        "aws:ec2/routeTable:RouteTable": ("ec2/vpc_route_table.go",),
-        "aws:ec2/routeTableAssociation:RouteTableAssociation": ("ec2/vpc_route_table_association.go",),
-        "aws:ec2/securityGroup:SecurityGroup": ("ec2/vpc_security_group.go",),
-        "aws:ec2/subnet:Subnet": ("ec2/vpc_subnet.go",),
-        "aws:ec2/vpc:Vpc": ("ec2/vpc_.go",),
-        "aws:ec2/vpcEndpoint:VpcEndpoint": ("ec2/vpc_endpoint.go",),
-        "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": ("ecr/pull_through_cache_rule.go",),
-        "aws:eks/accessEntry:AccessEntry": ("eks/access_entry.go",),
-        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": ("eks/access_policy_association.go",),
-        "aws:eks/addon:Addon": ("eks/addon.go",),
-        "aws:eks/cluster:Cluster": ("eks/cluster.go",),
-        "aws:eks/identityProviderConfig:IdentityProviderConfig": ("eks/identity_provider_config.go",),
-        "aws:eks/nodeGroup:NodeGroup": ("eks/node_group.go",),
-        "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("eks/pod_identity_association.go",),
-        "aws:iam/instanceProfile:InstanceProfile": ("iam/instance_profile.go",),
-        "aws:iam/policy:Policy": ("iam/policy.go",),
-        "aws:iam/role:Role": ("iam/role.go",),
-        "aws:iam/rolePolicy:RolePolicy": ("iam/role_policy.go",),
-        "aws:iam/rolePolicyAttachment:RolePolicyAttachment": ("iam/role_policy_attachment.go",),
-        "aws:iam/serviceLinkedRole:ServiceLinkedRole": ("iam/service_linked_role.go",),
-        "aws:kms/key:Key": ("kms/key.go",),
-        "aws:s3/bucket:Bucket": ("s3/bucket.go",),
-        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": ("s3/bucket_lifecycle_configuration.go",),
-        "aws:s3/bucketPolicy:BucketPolicy": ("s3/bucket_policy.go",),
-        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": ("s3/bucket_public_access_block.go",),
-        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": ("s3/bucket_server_side_encryption_configuration.go",),
-        "aws:s3/bucketVersioning:BucketVersioning": ("s3/bucket_versioning.go",),
-        "aws:sqs/queue:Queue": ("sqs/queue.go:queueSchema",),
-        "aws:sqs/queuePolicy:QueuePolicy": ("sqs/queue_policy.go",),
-        "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": ("ec2/vpc_security_group_ingress_rule.go",),
-        "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": ("ec2/vpc_security_group_ingress_rule.go",),
-    },
-    "gcp": {
-        "gcp:compute/firewall:Firewall": ("compute/resource_compute_firewall.go",),
-        "gcp:compute/network:Network": ("compute/resource_compute_network.go",),
-        "gcp:compute/router:Router": ("compute/resource_compute_router.go",),
-        "gcp:compute/routerNat:RouterNat": ("compute/resource_compute_router_nat.go",),
-        "gcp:compute/subnetwork:Subnetwork": ("compute/resource_compute_subnetwork.go",),
-        "gcp:container/cluster:Cluster": ("container/resource_container_cluster.go",),
-        "gcp:container/nodePool:NodePool": ("container/resource_container_node_pool.go",),
-        "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("iambeta/resource_iam_workload_identity_pool.go",),
-        "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("iambeta/resource_iam_workload_identity_pool_provider.go",),
-        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": ("kms/iam_kms_crypto_key.go:IamKmsCryptoKeySchema", _IAM_MEMBER),
-        "gcp:projects/iAMCustomRole:IAMCustomRole": ("resourcemanager/resource_google_project_iam_custom_role.go",),
-        "gcp:projects/iAMMember:IAMMember": ("resourcemanager/iam_project.go:IamProjectSchema", _IAM_MEMBER),
-        "gcp:serviceaccount/account:Account": ("resourcemanager/resource_google_service_account.go",),
-        "gcp:serviceaccount/iAMMember:IAMMember": ("resourcemanager/iam_service_account.go:IamServiceAccountSchema", _IAM_MEMBER),
-        "gcp:storage/bucket:Bucket": ("storage/resource_storage_bucket.go",),
-        "gcp:storage/bucketIAMMember:BucketIAMMember": ("storage/iam_storage_bucket.go:StorageBucketIamSchema", _IAM_MEMBER),
-        "gcp:storage/managedFolder:ManagedFolder": ("storage/resource_storage_managed_folder.go",),
-        "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": ("storage/iam_storage_managed_folder.go:StorageManagedFolderIamSchema", _IAM_MEMBER),
-    },
+#: Token of AWS → the file, with the declaration of the schema if that is not the resource itself.
+SOURCES: Final[Mapping[str, str]] = {
+    "aws:cloudwatch/eventRule:EventRule": "events/rule.go",
+    "aws:cloudwatch/eventTarget:EventTarget": "events/target.go",
+    "aws:cloudwatch/logGroup:LogGroup": "logs/group.go",
+    "aws:ec2/capacityReservation:CapacityReservation": "ec2/ec2_capacity_reservation.go",
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": "ec2/vpc_default_security_group.go",
+    "aws:ec2/eip:Eip": "ec2/ec2_eip.go",
+    "aws:ec2/internetGateway:InternetGateway": "ec2/vpc_internet_gateway.go",
+    "aws:ec2/launchTemplate:LaunchTemplate": "ec2/ec2_launch_template.go",
+    "aws:ec2/natGateway:NatGateway": "ec2/vpc_nat_gateway.go",
+    "aws:ec2/placementGroup:PlacementGroup": "ec2/ec2_placement_group.go",
+    "aws:ec2/route:Route": "ec2/vpc_route.go",
+    "aws:ec2/routeTable:RouteTable": "ec2/vpc_route_table.go",
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": "ec2/vpc_route_table_association.go",
+    "aws:ec2/securityGroup:SecurityGroup": "ec2/vpc_security_group.go",
+    "aws:ec2/subnet:Subnet": "ec2/vpc_subnet.go",
+    "aws:ec2/vpc:Vpc": "ec2/vpc_.go",
+    "aws:ec2/vpcEndpoint:VpcEndpoint": "ec2/vpc_endpoint.go",
+    "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": "ecr/pull_through_cache_rule.go",
+    "aws:eks/accessEntry:AccessEntry": "eks/access_entry.go",
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": "eks/access_policy_association.go",
+    "aws:eks/addon:Addon": "eks/addon.go",
+    "aws:eks/cluster:Cluster": "eks/cluster.go",
+    "aws:eks/identityProviderConfig:IdentityProviderConfig": "eks/identity_provider_config.go",
+    "aws:eks/nodeGroup:NodeGroup": "eks/node_group.go",
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": "eks/pod_identity_association.go",
+    "aws:iam/instanceProfile:InstanceProfile": "iam/instance_profile.go",
+    "aws:iam/policy:Policy": "iam/policy.go",
+    "aws:iam/role:Role": "iam/role.go",
+    "aws:iam/rolePolicy:RolePolicy": "iam/role_policy.go",
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": "iam/role_policy_attachment.go",
+    "aws:iam/serviceLinkedRole:ServiceLinkedRole": "iam/service_linked_role.go",
+    "aws:kms/key:Key": "kms/key.go",
+    "aws:s3/bucket:Bucket": "s3/bucket.go",
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": "s3/bucket_lifecycle_configuration.go",
+    "aws:s3/bucketPolicy:BucketPolicy": "s3/bucket_policy.go",
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": "s3/bucket_public_access_block.go",
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": "s3/bucket_server_side_encryption_configuration.go",
+    "aws:s3/bucketVersioning:BucketVersioning": "s3/bucket_versioning.go",
+    "aws:sqs/queue:Queue": "sqs/queue.go:queueSchema",
+    "aws:sqs/queuePolicy:QueuePolicy": "sqs/queue_policy.go",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": "ec2/vpc_security_group_ingress_rule.go",
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": "ec2/vpc_security_group_ingress_rule.go",
 }  # fmt: skip
-_FOLDERS: Final = {"aws": "internal/service", "gcp": "google-beta/services"}
+_FOLDER: Final = "internal/service"
 _LITERAL: Final = re.compile(r"""//[^\n]*|"(?:[^"\\\n]|\\.)*"|`[^`]*`""")
 # gofmt ends a declaration at the first closing bracket in the first column.
 _DECLARATION: Final = re.compile(
@@ -109,20 +85,18 @@ _OPENS: Final = frozenset("{([")
 _CLOSES: Final = frozenset("})]")
 
 
-def replacing(cloud: str, token: str, checkout: Path) -> list[str]:
-    """Return the inputs that replace a resource of a type, also nested ones (`vpcConfig.subnetIds`).
+def replacing(token: str, checkout: Path) -> list[str]:
+    """Return the inputs that replace a resource of AWS, also nested ones (`vpcConfig.subnetIds`).
 
     `checkout` has the sources of the provider. Replacements that the provider decides by the values (`CustomizeDiff`)
     are not listed. Raises RehearsalError where a source or a declaration does not exist.
     """
-    inputs = Schema.for_package(cloud).resource(token).inputs
-    found: set[str] = set()
-    for source in SOURCES[cloud][token]:
-        name, _, declaration = source.partition(":")
-        file = checkout / (name if "/" in name.partition("google-beta/")[2] else f"{_FOLDERS[cloud]}/{name}")
-        package = _Package(file.parent, _constants(checkout / "names"))
-        for path in package.paths(package.entry(file, declaration), ()):
-            found |= {dotted for dotted in [_wired(path, inputs)] if dotted}
+    inputs = Schema.for_package("aws").resource(token).inputs
+    name, _, declaration = SOURCES[token].partition(":")
+    file = checkout / _FOLDER / name
+    package = _Package(file.parent, _constants(checkout / "names"))
+    paths = package.paths(package.entry(file, declaration), ())
+    found = {dotted for path in paths if (dotted := _wired(path, inputs))}
     # A block whose fields are marked is itself marked only for being added and removed.
     return sorted(path for path in found if not any(other.startswith(f"{path}.") for other in found))
 
@@ -237,36 +211,10 @@ def _folded(name: str) -> str:
 
 def record(checkout: Path, source: str) -> None:
     """Write what replaces the resources of AWS to the simulator's list; `source` names the provider's version."""
-    types = {token: replacing("aws", token, checkout) for token in SOURCES["aws"]}
+    types = {token: replacing(token, checkout) for token in SOURCES}
     lines = ",\n".join(f"{json.dumps(token)}: {json.dumps(paths)}" for token, paths in types.items())
     text = f'{{\n"source": {json.dumps(source)},\n"types": {{\n{lines}\n}}\n}}\n'
     REPLACING.write_text(text, encoding="utf-8")
-
-
-def differences(registered: Mapping[str, Collection[str]], checkout: Path) -> list[str]:
-    """Return the fields that replace a resource of Google Cloud in the simulator or in the sources, and not in both.
-
-    `registered` has, by type, the fields that stacks set; those that the simulator lists are compared as well.
-    """
-    found: list[str] = []
-    for token, fields in registered.items():
-        simulated, marked = simulated_replacing(token), replacing("gcp", token, checkout)
-        for path in sorted({*simulated, *fields}):
-            change = PropertyChange(path=path, kind=ChangeKind.UPDATE)
-            if change.within(simulated) != change.within(marked):
-                where = "the simulator" if change.within(simulated) else "the provider"
-                found.append(f"{token} {path}: only {where} replaces the resource")
-    return found
-
-
-def simulated_replacing(token: str) -> frozenset[str]:
-    """Return the inputs that replace a resource in the simulator."""
-    cloud = token.partition(":")[0]
-    catalogue = catalogue_of(cloud)
-    schema = Schema.for_package(cloud).resource(token)
-    return ResourceType(
-        schema=schema, rules=catalogue.resources.get(token, Rules()), catalogue=catalogue
-    ).immutable
 
 
 def replaced_otherwise(source: str, simulated: Mapping[str, Rules]) -> list[str]:

@@ -8,7 +8,7 @@ from pulumi_holdfast.azure.control_plane.access import PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
 from pulumi_holdfast.azure.control_plane.control_plane import Maintenance, SystemNodesArgs, Upgrades
 from pulumi_holdfast.azure.network import ExistingAzureNetwork
-from pulumi_holdfast.azure.node_pools import AksPoolArgs
+from pulumi_holdfast.azure.pools import AksPoolArgs
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue

@@ -8,12 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pulumi_holdfast.aws.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-)
+from pulumi_holdfast.aws.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from pulumi_holdfast.aws.control_plane.access import (
     GroupMembers,
     GroupMembersArgs,
@@ -28,13 +23,13 @@ from pulumi_holdfast.aws.control_plane.addon_versions import (
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
-from pulumi_holdfast.aws.identities import Place
-from pulumi_holdfast.aws.isolated_network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
-from pulumi_holdfast.aws.network import AwsNetwork, AwsNetworkArgs
-from pulumi_holdfast.aws.node_classes import ClusterPlacement, EfaFabric, EfaFabricArgs
+from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
+from pulumi_holdfast.aws.policy_documents import Place
+from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from pulumi_holdfast.aws.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
@@ -170,8 +165,7 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "karpenter": lambda: EksKarpenter("karpenter", KARPENTER),
     "isolated-karpenter": lambda: EksKarpenter("karpenter", replace(KARPENTER, isolated=True)),
     "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
-    "placement": lambda: ClusterPlacement("placement"),
-    "spot-role": lambda: SpotServiceLinkedRole("spot", SpotServiceLinkedRoleArgs(existing_arn=None)),
+    "spot-role": lambda: spot_service_linked_role("spot", account="123456789012", existing_arn=None),
     "pull-through-cache": _pull_through_cache,
     "bucket": lambda: _bucket(kms=False),
     "bucket-with-key": lambda: _bucket(kms=True),

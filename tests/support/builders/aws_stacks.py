@@ -7,9 +7,9 @@ from typing import Final, cast
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.control_plane.access import Caller
-from pulumi_holdfast.aws.training_cluster import compose
+from pulumi_holdfast.aws.training_cluster import TrainingCluster, TrainingClusterArgs
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.stack_program import load_platform
+from pulumi_holdfast.stack_program import export, load_platform
 from tests.support.builders.configurations import Document, aws_platform, entry, list_of
 from tests.support.fakes.aws_account import ROLES, answers
 from tests.support.fakes.other_stack import OtherStack
@@ -88,10 +88,14 @@ def composed(
     """A stack of this name, composed; `answer` is what the account says, `other` the stack that it refers to."""
     return recorded_once(
         (repr(platform), name, preview, caller, answer, other),
-        lambda: record(
-            lambda: compose(platform, name, caller or Caller()), preview=preview, answer=answer, other=other
-        ),
+        lambda: record(lambda: make(platform, name, caller), preview=preview, answer=answer, other=other),
     )
+
+
+def make(platform: AwsPlatform, name: str, caller: Caller | None = None) -> None:
+    """Make the cluster of a stack of this name, as the program does."""
+    args = TrainingClusterArgs(platform=platform, environment=name, caller=caller or Caller())
+    export(TrainingCluster("main", args).outputs)
 
 
 def without_spot_role(token: str, arguments: Json) -> Json:

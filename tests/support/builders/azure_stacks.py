@@ -5,9 +5,9 @@ from functools import cache
 from typing import Final, cast
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
-from pulumi_holdfast.azure.training_cluster import compose
+from pulumi_holdfast.azure.training_cluster import TrainingCluster, TrainingClusterArgs
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.stack_program import load_platform
+from pulumi_holdfast.stack_program import export, load_platform
 from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
@@ -85,5 +85,10 @@ def composed(
     """A stack of this name, composed; `other` is the stack that it refers to."""
     return recorded_once(
         (repr(platform), name, preview, other),
-        lambda: record(lambda: compose(platform, name), preview=preview, answer=answers, other=other),
+        lambda: record(lambda: make(platform, name), preview=preview, answer=answers, other=other),
     )
+
+
+def make(platform: AzurePlatform, name: str) -> None:
+    """Make the cluster of a stack of this name, as the program does."""
+    export(TrainingCluster("main", TrainingClusterArgs(platform=platform, environment=name)).outputs)

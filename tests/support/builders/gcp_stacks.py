@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from pulumi_holdfast.gcp.config.sections import GcpPlatform
-from pulumi_holdfast.gcp.training_cluster import compose
-from pulumi_holdfast.stack_program import load_platform
+from pulumi_holdfast.gcp.training_cluster import TrainingCluster, TrainingClusterArgs
+from pulumi_holdfast.stack_program import export, load_platform
 from tests.support.builders.configurations import GCP_KEY, HOMES, Document, entry, gcp_platform, section
 from tests.support.fakes.gcp_project import answers
 from tests.support.fakes.other_stack import OtherStack
@@ -72,5 +72,10 @@ def composed(
     """A stack of this name, composed; `other` is the stack that it refers to."""
     return recorded_once(
         (repr(platform), name, preview, other),
-        lambda: record(lambda: compose(platform, name), preview=preview, answer=answers, other=other),
+        lambda: record(lambda: make(platform, name), preview=preview, answer=answers, other=other),
     )
+
+
+def make(platform: GcpPlatform, name: str) -> None:
+    """Make the cluster of a stack of this name, as the program does."""
+    export(TrainingCluster("main", TrainingClusterArgs(platform=platform, environment=name)).outputs)

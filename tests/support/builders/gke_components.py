@@ -8,7 +8,7 @@ from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterAr
 from pulumi_holdfast.gcp.control_plane.control_plane import Maintenance, MaintenanceExclusion
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.gcp.network import ExistingGcpNetwork
-from pulumi_holdfast.gcp.node_pools import GkePoolArgs
+from pulumi_holdfast.gcp.pools import GkePoolArgs
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.ladder.pools import Pool

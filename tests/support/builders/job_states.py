@@ -16,8 +16,8 @@ from pulumi_holdfast.controller.jobs.state import (
     Phase,
     Purpose,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.decision import Decision
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier, cluster_of, pool_there
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
@@ -40,12 +40,14 @@ class TierFields(TypedDict, total=False):
     is_open: bool
 
 
-def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:
-    default = PolicyTier(pool=pool, max_failures=3, procurement_timeout=15 * MINUTE)
+def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> Tier:
+    default = Tier(
+        pool=pool_there(pool), cluster=cluster_of(pool), max_failures=3, procurement_timeout=15 * MINUTE
+    )
     return replace(default, **fields)
 
 
-LAST: Final = PolicyTier(pool="on-demand")
+LAST: Final = Tier(pool="on-demand")
 SPOT: Final = tier()
 LOWER: Final = tier("b-spot")
 

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final, cast
 
 from pulumi_holdfast.local.config.sections import LocalPlatform
-from pulumi_holdfast.local.training_cluster import compose
+from pulumi_holdfast.local.training_cluster import TrainingCluster, TrainingClusterArgs
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import Recording, record, recorded_once
@@ -28,5 +28,9 @@ def stack(name: str, *, preview: bool = False) -> Recording:
 def composed(platform: LocalPlatform, *, name: str = "local-test", preview: bool = False) -> Recording:
     """A stack of this name, composed."""
     return recorded_once(
-        (repr(platform), name, preview), lambda: record(lambda: compose(platform, name), preview=preview)
+        (repr(platform), name, preview),
+        lambda: record(
+            lambda: TrainingCluster("main", TrainingClusterArgs(platform=platform, environment=name)),
+            preview=preview,
+        ),
     )

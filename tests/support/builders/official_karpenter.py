@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from pulumi_holdfast.aws.identities import Place
 from pulumi_holdfast.aws.karpenter.controller_policies import ControllerScope
+from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.ladder.json import Json
 from tests.support.json_objects import obj
 

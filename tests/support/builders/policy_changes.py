@@ -30,7 +30,7 @@ class Change:
 
 def ladder(program: Program) -> StackResource:
     """The ladder of the namespace `tabular` of every stack: cpu-spot, then cpu."""
-    return of(program, ":FallbackPolicy", "namespace-tabular-ladder")
+    return of(program, ":FallbackPolicy", "main-namespace-tabular-ladder")
 
 
 def tiers(program: Program) -> list[Props]:
@@ -98,7 +98,7 @@ def _untaint(program: Program) -> None:
 
 
 def _spot_taint_on_demand(program: Program) -> None:
-    rule = of(program, ":MutatingAdmissionPolicy", "admission-spot")
+    rule = of(program, ":MutatingAdmissionPolicy", "main-admission-spot")
     annotations = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
     # Admission adds the toleration to pods for the pool, so that only the taint is wrong.
     parsed = json.loads(cast("str", annotations["holdfast.dev/tolerates"]))
@@ -127,7 +127,7 @@ def _spot_taint_on_demand(program: Program) -> None:
 
 def _without_default(program: Program) -> None:
     """Taint the default pool; admission adds the toleration to its own ladder's pods."""
-    rule = of(program, ":MutatingAdmissionPolicy", "admission-gpu")
+    rule = of(program, ":MutatingAdmissionPolicy", "main-admission-gpu")
     annotations = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
     mine: Props = {
         "taint": {"key": "team", "value": "nlp", "effect": "NoSchedule"},
@@ -206,7 +206,7 @@ FOREIGN: Props = {
 }
 
 CHANGES: tuple[Change, ...] = (
-    Change(what="the ladder is gone", rule=END, stacks=ALL, apply=_gone(":FallbackPolicy", "namespace-tabular-ladder")),
+    Change(what="the ladder is gone", rule=END, stacks=ALL, apply=_gone(":FallbackPolicy", "main-namespace-tabular-ladder")),
     Change(what="the ladder has no tiers", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), [], "spec", "tiers")),
     Change(what="the last tier is gone", rule=END, stacks=ALL, apply=lambda p: tiers(p).__delitem__(1)),
     Change(what="the last tier names no pool", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "")),
@@ -222,7 +222,7 @@ CHANGES: tuple[Change, ...] = (
     Change(what="the first tier names a pool that does not exist, and nothing leads past it", rule=REACH, stacks=ALL,
            apply=lambda p: (tiers(p)[0].__setitem__("pool", "gone"), _without_timeout(p))[0]),
     Change(what="admission adds no toleration of spot, and nothing leads past it", rule=REACH, stacks=ALL,
-           apply=lambda p: ([tier.pop("procurementTimeout", None) for each in every(p, ":FallbackPolicy") for tier in cast("list[Props]", cast("Props", each.props["spec"])["tiers"])], without(p, of(p, ":MutatingAdmissionPolicy", "admission-spot")))[1]),
+           apply=lambda p: ([tier.pop("procurementTimeout", None) for each in every(p, ":FallbackPolicy") for tier in cast("list[Props]", cast("Props", each.props["spec"])["tiers"])], without(p, of(p, ":MutatingAdmissionPolicy", "main-admission-spot")))[1]),
     Change(what="on-demand falls back to another accelerator", rule="same-accelerator-on-demand",
            stacks=("local", "aws-prod", "azure-prod", "gcp-prod"), apply=_other_accelerator),
     Change(what="the spot pool has no taint", rule="spot-pools-tainted", stacks=(*KARPENTER, *GCP), apply=_untaint),
@@ -240,12 +240,12 @@ CHANGES: tuple[Change, ...] = (
     Change(what="drifted nodes are replaced", rule="no-voluntary-disruption", stacks=KARPENTER, apply=_without_budget),
     Change(what="a pod on spot refuses disruption", rule="no-voluntary-disruption", stacks=KARPENTER, apply=_pod_on_spot_that_refuses),
     Change(what="Karpenter has an empty queue", rule="interruption-queue-configured", stacks=AWS,
-           apply=_set("helm.sh/v3:Release", "", "values", "settings", "interruptionQueue", name="karpenter-operator-controller")),
+           apply=_set("helm.sh/v3:Release", "", "values", "settings", "interruptionQueue", name="main-karpenter-operator-controller")),
     Change(what="Karpenter has no queue", rule="interruption-queue-configured", stacks=AWS,
-           apply=_set("helm.sh/v3:Release", {}, "values", "settings", name="karpenter-operator-controller")),
+           apply=_set("helm.sh/v3:Release", {}, "values", "settings", name="main-karpenter-operator-controller")),
     Change(what="no event goes to the queue", rule="interruption-queue-configured", stacks=AWS, apply=_all_gone(":EventTarget")),
     Change(what="no rule is for the notice", rule="interruption-queue-configured", stacks=AWS,
-           apply=_gone(":EventRule", "karpenter-interruption-spot-interruption")),
+           apply=_gone(":EventRule", "main-karpenter-interruption-spot-interruption")),
     Change(what="nothing creates the role of spot", rule="spot-service-linked-role-exists", stacks=AWS,
            apply=lambda p: without(p, *every(p, "ServiceLinkedRole"))),
     Change(what="the bucket may be made public", rule="checkpoint-storage-protected", stacks=AWS, apply=_gone(":BucketPublicAccessBlock")),
@@ -257,7 +257,7 @@ CHANGES: tuple[Change, ...] = (
     Change(what="current objects expire", rule="checkpoint-storage-protected", stacks=AWS,
            apply=_set(":BucketLifecycleConfiguration", {"days": 30.0}, "rules", 0, "expiration")),
     Change(what="the bucket is not protected", rule="checkpoint-storage-protected", stacks=("aws-prod",),
-           apply=_unprotected("s3/bucket:Bucket", "checkpoints-bucket")),
+           apply=_unprotected("s3/bucket:Bucket", "main-checkpoints-bucket")),
     Change(what="the bucket may be made public", rule="checkpoint-storage-protected", stacks=GCP,
            apply=_set("storage/bucket:Bucket", "inherited", "publicAccessPrevention")),
     Change(what="the bucket takes access lists", rule="checkpoint-storage-protected", stacks=GCP,
@@ -267,14 +267,14 @@ CHANGES: tuple[Change, ...] = (
     Change(what="current objects are deleted by age", rule="checkpoint-storage-protected", stacks=GCP,
            apply=_set("storage/bucket:Bucket", [{"action": {"type": "Delete"}, "condition": {"age": 30.0}}], "lifecycleRules")),
     Change(what="the bucket is not protected", rule="checkpoint-storage-protected", stacks=("gcp-prod",),
-           apply=_unprotected("storage/bucket:Bucket", "checkpoints-bucket")),
+           apply=_unprotected("storage/bucket:Bucket", "main-checkpoints-bucket")),
     Change(what="blobs may be public", rule="checkpoint-storage-protected", stacks=AZURE, apply=_set(":StorageAccount", True, "allowBlobPublicAccess")),
     Change(what="the account takes shared keys", rule="checkpoint-storage-protected", stacks=AZURE, apply=_set(":StorageAccount", None, "allowSharedKeyAccess")),
     Change(what="the account takes old TLS", rule="checkpoint-storage-protected", stacks=AZURE, apply=_set(":StorageAccount", "TLS1_0", "minimumTlsVersion")),
     Change(what="the account keeps no versions", rule="checkpoint-storage-protected", stacks=AZURE, apply=_set(":BlobServiceProperties", False, "isVersioningEnabled")),
     Change(what="current blobs are deleted by age", rule="checkpoint-storage-protected", stacks=AZURE,
            apply=_set(":ManagementPolicy", {"delete": {"daysAfterModificationGreaterThan": 30.0}}, "policy", "rules", 0, "definition", "actions", "baseBlob")),
-    Change(what="the account is not protected", rule="checkpoint-storage-protected", stacks=("azure-prod",), apply=_unprotected(":StorageAccount", "checkpoints")),
+    Change(what="the account is not protected", rule="checkpoint-storage-protected", stacks=("azure-prod",), apply=_unprotected(":StorageAccount", "maincheckpoints")),
     Change(what="a namespace's quota is gone", rule="training-namespaces-have-quotas", stacks=ALL, apply=_gone(":ResourceQuota")),
     Change(what="a quota is smaller than a gang", rule="training-namespaces-have-quotas", stacks=ALL,
            apply=_set(":ResourceQuota", "1", "spec", "hard", "pods")),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pulumi_holdfast.aws.identities import service_trust
+from pulumi_holdfast.aws.policy_documents import service_trust
 from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider
 

@@ -1,6 +1,5 @@
 """A checkout in a temporary folder with the real pins, and a fake `go` that compiles nothing."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ _GO = """\
 #!/bin/sh
 echo "$*" >> "{calls}"
 case "$1" in
-  env) cat "{folder}/env.json" ;;
   build)
     package=""
     while [ $# -gt 0 ]; do
@@ -58,16 +56,9 @@ class FakeGo:
     folder: Path
 
     @classmethod
-    def install(cls, folder: Path, *, version: str = "go1.26.8", toolchain: str = "local") -> "FakeGo":
+    def install(cls, folder: Path) -> "FakeGo":
         """Write the program, and modules with charts."""
-        settings = {
-            "GOVERSION": version,
-            "GOTOOLCHAIN": toolchain,
-            "GOPROXY": "https://proxy.test",
-            "GOCACHE": "/cache",
-        }
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "env.json").write_text(json.dumps(settings), encoding="utf-8")
         executable(folder / "bin" / "go", _GO.format(folder=folder, calls=folder / "calls"))
         chart(folder / "modules/sigs.k8s.io/jobset/charts/jobset", crds=("jobsets",))
         chart(

@@ -13,11 +13,11 @@ from pulumi_holdfast.controller.jobs.observation import CopyStatus
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.other_clusters.copies import copy_of, state_of
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, cluster_of, pool_there
 from pulumi_holdfast.controller.state_machine.ledger import use_of
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import AFTER_MAX_COST, FINISH_BY, MAX_COST, STATE, WORK, CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, cluster_of, pool_there
 from pulumi_holdfast.ladder.quantities import format_duration
 from tests.support.builders.fallback_objects import jobset
 from tests.support.builders.job_states import LAST, PODS, SPOT, UID, policy

@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from pulumi_holdfast.controller.jobs.observation import Cause
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
-from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.ladder import UNLIMITED, Policy, Tier
 from pulumi_holdfast.ladder.reachability.walk import Outcome as WalkOutcome
 from tests.support.builders.job_states import HOUR, MINUTE, PODS
 from tests.support.fakes.job_world import JobWorld
@@ -73,6 +72,6 @@ def _named(played: MarketTier, *, is_last: bool) -> WalkOutcome:
     return WalkOutcome.FALLS_OFF if is_last else WalkOutcome.STUCK
 
 
-def _tier(pool: str, played: MarketTier) -> PolicyTier:
+def _tier(pool: str, played: MarketTier) -> Tier:
     timeout = _TIMEOUT if played.has_timeout else None
-    return PolicyTier(pool=pool, max_failures=played.max_failures, procurement_timeout=timeout)
+    return Tier(pool=pool, max_failures=played.max_failures, procurement_timeout=timeout)

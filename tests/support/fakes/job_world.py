@@ -37,10 +37,10 @@ from pulumi_holdfast.controller.jobs.observation import (
 from pulumi_holdfast.controller.jobs.patches import read_record, write_marker, write_state
 from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
 from pulumi_holdfast.controller.jobs.state import JobState, Phase, UnreadableState
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import Decision, decide
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.job_states import PODS, T0, UID
 from tests.support.builders.job_states import policy as usual_ladder
 from tests.support.spending_invariants import spending_faults

@@ -18,7 +18,9 @@ class OtherStack:
         self.read: list[str] = []
         self.name = ""
 
-    def __call__(self, name: str, stack_name: str | None = None) -> OtherStack:
+    def __call__(
+        self, name: str, stack_name: str | None = None, opts: pulumi.ResourceOptions | None = None
+    ) -> OtherStack:
         """Return the reference."""
         self.name = stack_name or name
         self.read.append(self.name)

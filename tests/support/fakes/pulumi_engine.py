@@ -112,7 +112,14 @@ class _Answering(pulumi_mocks.Mocks):
             return {}, [("", str(denied))]
 
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
-        raise AssertionError(f"{args.typ} is made, where nothing but questions may be asked")
+        if args.custom:
+            raise AssertionError(f"{args.typ} is made, where nothing but questions may be asked")
+        return None, {}
+
+
+def asking_component() -> pulumi.Resource:
+    """The cluster whose preflight asks, in a program that makes none."""
+    return pulumi.ComponentResource("tests:index:TrainingCluster", "main")
 
 
 def asked_of(answer: Callable[[str, Json], Json], ask: Callable[[], object], *, stack: str) -> None:
@@ -158,9 +165,10 @@ class Recorded:
 
 @dataclass(kw_only=True)
 class Recording:
-    """All registrations of a program, in order; its outputs, and what it has logged for users."""
+    """All registrations of a program, in order; its outputs, what it has logged for users, and the provider of each lookup."""
 
     resources: list[Recorded] = field(default_factory=list[Recorded])
+    looked_up_by: list[str] = field(default_factory=list[str])
     outputs: dict[str, JsonValue] = field(default_factory=dict[str, "JsonValue"])
     logged: list[str] = field(default_factory=list[str])
 
@@ -253,6 +261,10 @@ class _RecordingMonitor(pulumi_mocks.MockMonitor):
             self._recording.resources.append(_recorded(request, response.urn, self._aliases[response.urn]))
         return response
 
+    def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802 - the name of the call
+        self._recording.looked_up_by.append(_provider(request.provider))
+        return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType]  # the SDK's mocks name no type
+
     def make_urn(self, parent: str, type_: str, name: str) -> str:
         """The URN that the engine gives: with the types of all parents below the stack, where the mocks have one."""
         above = parent.split("::")[2] if parent else ""
@@ -291,7 +303,7 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str, aliases: 
         custom=request.custom,
         protect=request.protect,
         retain_on_delete=request.retainOnDelete,
-        provider=request.provider.rpartition("::")[0].rpartition("::")[2],
+        provider=_provider(request.provider),
         depends_on=frozenset(_name(dependency) for dependency in request.dependencies),
         deleted_with=_name(request.deletedWith),
         delete_timeout=request.customTimeouts.delete,
@@ -307,6 +319,11 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str, aliases: 
 
 def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
+
+
+def _provider(reference: str) -> str:
+    """The name in a reference to a provider, which ends with its ID."""
+    return _name(reference.rpartition("::")[0])
 
 
 def _nothing(_token: str, _arguments: Json) -> Json:

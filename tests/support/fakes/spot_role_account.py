@@ -1,6 +1,5 @@
-"""Changes a simulated AWS account: its role for EC2 Spot, and the caller's permissions."""
+"""The role of a simulated AWS account for EC2 Spot."""
 
-from pulumi_holdfast.rehearsal.clouds.aws.iam import ATTACHMENT, READ_ONLY
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 
 ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
@@ -24,10 +23,3 @@ def create_spot_role(cloud: CloudState) -> None:
                 computed={"arn": ARN, "name": "AWSServiceRoleForEC2Spot", "path": PATH},
             )
         )
-
-
-def deny_iam_writes(cloud: CloudState) -> None:
-    """Remove all of the caller's write permissions in IAM."""
-    with cloud.changing() as console:
-        inputs = {"user": "rehearsal", "policyArn": READ_ONLY}
-        console.put(CloudObject(type=ATTACHMENT, id="rehearsal", urn="", inputs=inputs))

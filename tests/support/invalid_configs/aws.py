@@ -105,6 +105,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a cache in an isolated network": (lambda d: (changed(".network", isolated=True)(d), changed(".mirror", images="registry.example.com")(d), changed("", pullThroughCache=[{"prefix": "quay", "upstream": "quay.io"}])(d)), ".pullThroughCache", "mirror.images"),
     # the network
     "a network that overlaps the service range": wrong(".network.cidr", "172.20.0.0/16", "Write, for example,"),
+    "a network with fewer addresses than nodes": (lambda d: (changed(".network", cidr="10.40.0.0/22")(d), changed(".pools[0]", maxNodes=900)(d)), ".network.cidr", "Write a larger block, or smaller maxNodes."),
     "a network that is too small": wrong(".network.cidr", "10.40.0.0/26", "/22"),
     "a zone of another region": wrong(".network.zones[1]", ["us-west-2a", "us-east-1b"], 'Write "us-west-2b"'),
     "a Local Zone": wrong(".network.zones", ["us-west-2a", "us-west-2-lax-1a"], "such as us-east-1a"),

@@ -32,15 +32,8 @@ from pulumi_holdfast.controller.jobs.state import (
     TimedFailure,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import (
-    DeclaredFacts,
-    MachineResources,
-    NoPolicy,
-    Policy,
-    PolicyTier,
-)
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.ladder import Failures
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Failures, MachineResources, NoPolicy, Policy, Tier
 from tests.support.builders.job_states import T0, UID
 
 POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere", "west/a-spot")
@@ -66,7 +59,7 @@ facts = st.builds(
     max_nodes=maybe(counts),
 )
 tiers = st.builds(
-    PolicyTier,
+    Tier,
     pool=pools,
     max_failures=maybe(st.integers(-1, 5)),
     procurement_timeout=maybe(waits),
@@ -76,7 +69,7 @@ tiers = st.builds(
 )
 ladders = st.builds(
     Policy,
-    tiers=st.lists(tiers, min_size=1, max_size=4, unique_by=lambda tier: tier.pool).map(tuple),
+    tiers=st.lists(tiers, min_size=1, max_size=4, unique_by=lambda tier: tier.name).map(tuple),
     failures=st.sampled_from(Failures),
     outage_window=waits,
     give_up_after=maybe(waits),
@@ -257,13 +250,13 @@ observations = st.builds(
 
 Situation: TypeAlias = tuple[JobState | UnreadableState | None, Observation, Policy | NoPolicy]
 
-_SPENT = PolicyTier(pool="a-spot", max_failures=1, procurement_timeout=timedelta(minutes=15))
+_SPENT = Tier(pool="a-spot", max_failures=1, procurement_timeout=timedelta(minutes=15))
 _LADDER = Policy(
     tiers=(
         _SPENT,
-        PolicyTier(pool="b-spot", max_failures=2),
-        PolicyTier(pool="west/a-spot", max_failures=2),
-        PolicyTier(pool="on-demand"),
+        Tier(pool="b-spot", max_failures=2),
+        Tier(pool="a-spot", cluster="west", max_failures=2),
+        Tier(pool="on-demand"),
     ),
     return_after=timedelta(hours=1),
     give_up_after=timedelta(hours=2),

@@ -10,7 +10,7 @@ from typing import Final, cast
 import yaml
 from hypothesis import strategies as st
 
-from pulumi_holdfast.ladder.fallback_policy import policy_schema
+from pulumi_holdfast.ladder.fallback_policy import POLICY_SCHEMA
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from tests.support.json_objects import obj
 from tests.support.strategies.extreme_objects import INTEGERS, TEXTS, TIMES
@@ -54,7 +54,7 @@ METADATA: Final[Json] = {
 def schema_of(kind: str) -> Json:
     """Return the schema of a kind as its definition has it."""
     if kind == "FallbackPolicy":
-        return policy_schema()
+        return POLICY_SCHEMA
     definition = obj(
         cast("JsonValue", yaml.load((_CHARTS / _FILES[kind]).read_text("utf-8"), yaml.CSafeLoader))
     )

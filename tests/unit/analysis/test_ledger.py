@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import of_on_demand, with_ledger
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Tier
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, SPOT, T0, policy
 from tests.support.soak import sized
 
@@ -24,8 +24,8 @@ SPOT_FACTS, LAST_FACTS = (
 NOTHING = timedelta(0)
 
 
-def priced(tier: PolicyTier, facts: DeclaredFacts = SPOT_FACTS) -> PolicyTier:
-    return replace(tier, facts=facts, price=PRICES[tier.pool])
+def priced(tier: Tier, facts: DeclaredFacts = SPOT_FACTS) -> Tier:
+    return replace(tier, facts=facts, price=PRICES[tier.name])
 
 
 LADDER = policy(
@@ -41,10 +41,10 @@ def minutes(most: int) -> st.SearchStrategy[timedelta]:
 def ledger_of(run: Simulation) -> Ledger:
     """The ledger with everything until the end of the simulation, of a job that has finished or not."""
     (job,) = run.jobs
-    assert isinstance(job.state, JobState), "the job follows its ladder"
+    assert isinstance(job.state, JobState)
     seen = run.observed(job)
     state = with_ledger(job.state, seen, run.policy)
-    assert state.ledger is not None, "it has a ledger from its first reconciliation"
+    assert state.ledger is not None
     return state.ledger
 
 
@@ -82,16 +82,16 @@ def test_the_ledger_of_a_job_equals_the_account_of_its_simulation(
     run = simulate([plan], LADDER, Steps(pools=pools), start=T0, until=T0 + 60 * HOUR)
     (job,), ledger = run.jobs, ledger_of(run)
     used = {use.pool: use.node_time for use in ledger.uses if use.node_time}
-    assert used == {pool: time for pool in PRICES if (time := spent(run, pool))}, "every node, in every pool"
+    assert used == {pool: time for pool in PRICES if (time := spent(run, pool))}
     ran = ledger.worked + ledger.lost
     took = (job.finished_at or run.now) - T0
-    assert ran == job.placed_for, "the time with all of its nodes"
-    assert ledger.waited == took - job.placed_for, "the rest of the time"
-    assert ledger.worked == job.progress, "what its program reports"
-    assert sum((use.ran for use in ledger.uses), NOTHING) == ran, "all of it is some pool's"
-    assert ledger.gang_time >= plan.pods * ran, "the whole gang ran"
+    assert ran == job.placed_for
+    assert ledger.waited == took - job.placed_for
+    assert ledger.worked == job.progress
+    assert sum((use.ran for use in ledger.uses), NOTHING) == ran
+    assert ledger.gang_time >= plan.pods * ran
     cost = sum(PRICES[pool] * (time / HOUR) for pool, time in used.items())
-    assert isclose(ledger.cost or 0.0, cost, abs_tol=1e-6), "at the prices of its ladder"
+    assert isclose(ledger.cost or 0.0, cost, abs_tol=1e-6)
 
 
 def _times(gaps: list[timedelta]) -> list[datetime]:
@@ -108,9 +108,7 @@ def test_a_program_that_reports_nothing_loses_the_cost_of_each_start() -> None:
     market = Steps(pools={"a-spot": [(T0, 4), (T0 + 3 * HOUR, 0), (T0 + 4 * HOUR, 4)]})
     run = simulate([plan], replace(LADDER, restart_cost=12 * MINUTE), market, start=T0, until=T0 + 60 * HOUR)
     ledger = ledger_of(run)
-    assert (ledger.worked, ledger.lost) == (10 * HOUR, job_lost(run)), (
-        "the declared cost is the true one here"
-    )
+    assert (ledger.worked, ledger.lost) == (10 * HOUR, job_lost(run))
 
 
 def job_lost(run: Simulation) -> timedelta:
@@ -121,4 +119,4 @@ def job_lost(run: Simulation) -> timedelta:
 def test_a_job_that_ran_on_on_demand_alone_has_cost_as_much_as_on_demand() -> None:
     ladder = replace(LADDER, tiers=LADDER.tiers[-1:])
     run = simulate([replace(JOB, pool="on-demand")], ladder, Steps(pools={}), start=T0, until=T0 + 60 * HOUR)
-    assert of_on_demand(ledger_of(run), PRICES["on-demand"]) == 1.0, "nothing is saved, and nothing is lost"
+    assert of_on_demand(ledger_of(run), PRICES["on-demand"]) == 1.0

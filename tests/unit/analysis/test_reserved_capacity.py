@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pulumi_holdfast.analysis.economics.reserved_capacity import ReservedBlock, reserved_report
 from pulumi_holdfast.analysis.simulation.job import JobPlan
 from pulumi_holdfast.analysis.simulation.run import Simulation, Steps, simulate
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.windows import CapacityWindow
 
 WEEK = 168.0
@@ -20,10 +20,10 @@ prices = st.floats(min_value=0.01, max_value=3)
 
 def test_a_reservation_pays_from_its_break_even_use() -> None:
     assert ReservedBlock(price=0.6, hours=WEEK, used_hours=120).pays, "100.8 hours would have cost as much"
-    assert not ReservedBlock(price=0.6, hours=WEEK, used_hours=100).pays, "100 hours are fewer"
+    assert not ReservedBlock(price=0.6, hours=WEEK, used_hours=100).pays
     on_spot = ReservedBlock(price=0.6, hours=WEEK, used_hours=WEEK, otherwise=0.4)
-    assert not on_spot.pays, "with spot at 0.4, no use pays for 0.6"
-    assert "never" in reserved_report(on_spot), "and the report says so"
+    assert not on_spot.pays
+    assert "never" in reserved_report(on_spot)
 
 
 @given(prices, st.floats(min_value=0.5, max_value=1), prices)
@@ -32,7 +32,7 @@ def test_a_used_hour_costs_less_than_elsewhere_exactly_if_the_reservation_pays(
 ) -> None:
     block = ReservedBlock(price=price, hours=WEEK, used_hours=share * WEEK, otherwise=otherwise)
     if abs(block.cost_per_useful_hour - otherwise) > 1e-9:
-        assert block.pays is (block.cost_per_useful_hour < otherwise), "the two say the same"
+        assert block.pays is (block.cost_per_useful_hour < otherwise)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ FIRST = CapacityWindow(ends=T0 + 3 * HOUR)
 SECOND = CapacityWindow(begins=T0 + 5 * HOUR, ends=T0 + 40 * HOUR)
 
 
-def tier(pool: str, capacity: CapacityType, window: CapacityWindow | None = None) -> PolicyTier:
+def tier(pool: str, capacity: CapacityType, window: CapacityWindow | None = None) -> Tier:
     facts = DeclaredFacts(capacity=capacity, window=window or CapacityWindow())
-    return PolicyTier(pool=pool, max_failures=3, procurement_timeout=HOUR / 4, facts=facts)
+    return Tier(pool=pool, max_failures=3, procurement_timeout=HOUR / 4, facts=facts)
 
 
 LADDER = Policy(
@@ -66,7 +66,7 @@ LADDER = Policy(
         tier("block-1", CapacityType.RESERVED, FIRST),
         tier("block-2", CapacityType.RESERVED, SECOND),
         tier("spot", CapacityType.SPOT),
-        PolicyTier(pool="on-demand", facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
+        Tier(pool="on-demand", facts=DeclaredFacts(capacity=CapacityType.ON_DEMAND)),
     ),
     return_after=12 * HOUR,
 )
@@ -83,18 +83,16 @@ def run(work: timedelta) -> Simulation:
 def test_a_job_goes_from_a_block_that_ends_to_spot_and_to_the_next_block() -> None:
     done = run(20 * HOUR)
     pools = [pool for pool, _ in groupby(use.pool for use in done.uses if use.nodes == 4)]
-    assert list(dict.fromkeys(pools)) == ["block-1", "spot", "block-2"], "in the order of time"
+    assert list(dict.fromkeys(pools)) == ["block-1", "spot", "block-2"]
     reasons = [str(event.report.reason) for event in done.events]
-    assert "CapacityEnds" in reasons, "it leaves by itself"
-    assert not [reason for reason in reasons if reason.endswith("Counted")], (
-        "so that nothing is lost by force"
-    )
-    assert done.jobs[0].outcome is not None, "and ends"
+    assert "CapacityEnds" in reasons
+    assert not [reason for reason in reasons if reason.endswith("Counted")]
+    assert done.jobs[0].outcome is not None
 
 
 def test_a_job_uses_a_block_only_in_its_window() -> None:
     for use in run(20 * HOUR).uses:
         if use.pool == "block-1":
-            assert use.end <= T0 + 3 * HOUR + HOUR / 4, "it is gone when the cloud takes the machines"
+            assert use.end <= T0 + 3 * HOUR + HOUR / 4
         if use.pool == "block-2":
-            assert use.start >= T0 + 5 * HOUR, "not before it begins"
+            assert use.start >= T0 + 5 * HOUR

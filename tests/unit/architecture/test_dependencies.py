@@ -48,9 +48,9 @@ def test_a_component_sees_its_arguments_and_not_its_surroundings() -> None:
     parts = [module.path for module in modules(*CLOUDS) if "/preflight/" in module.path]
     packages = ("kubernetes", "ladder", *CLOUDS)
     found = imported(lambda _, name: root_of(name) in SURROUNDINGS, *packages, exempt=parts)
-    assert not found, "it reaches outside; pass the value in as an argument"
+    assert not found
     readers = [module.path for module in modules(*packages) if "pulumi.Config" in module.text]
-    assert not readers, "only the program reads configuration"
+    assert not readers
 
 
 def test_rules_and_facts_need_no_cloud_sdk() -> None:
@@ -64,7 +64,7 @@ def test_the_domain_is_pure() -> None:
 
 def test_what_asks_a_cloud_makes_nothing() -> None:
     asking = [module for module in modules(*CLOUDS) if "/preflight/" in module.path]
-    assert len(asking) > 12, "each cloud has its preflight"
+    assert len(asking) > 12
     assert not [module.path for module in asking if re.search(r"\bResourceOptions\b", module.text)]
 
 
@@ -75,4 +75,4 @@ def test_no_module_is_a_bin_for_leftovers() -> None:
         for module in modules()
         if bins.intersection(module.path.removesuffix(".py").replace("/", "_").split("_"))
     ]
-    assert not wrong, "name it for the concept it holds"
+    assert not wrong

@@ -78,7 +78,7 @@ def parts_of(image: str) -> tuple[str, str | None, str | None]:
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_chart_of_a_stack_is_in_the_table(stack: str) -> None:
     known = {(row["chart"], row.get("repository"), row["version"]) for row in objects(table()["charts"])}
-    assert set(charts_of(stack)) <= known, "record in tools/references.json where its digest was read"
+    assert set(charts_of(stack)) <= known
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -110,21 +110,15 @@ def test_every_image_of_an_example_or_guide_is_in_the_table_and_no_other() -> No
     named = {image for file in files for image in IMAGE.findall(file.read_text("utf-8"))}
     assert {image for image in named if ".example.com/" not in image} == {
         str(row["image"]) for row in objects(table()["examples"])
-    }, (
-        "record in tools/references.json where its tag was read; a job whose image no registry has never starts"
-    )
-    assert all(objects(row["read"]) for row in objects(table()["examples"])), (
-        "a tag without a source is a guess"
-    )
+    }
+    assert all(objects(row["read"]) for row in objects(table()["examples"]))
 
 
 def test_karpenters_chart_and_image_have_one_version_and_the_fixture_its_digest() -> None:
     (chart,) = [row for row in objects(table()["charts"]) if str(row["chart"]).endswith("/karpenter")]
     (image,) = [row for row in objects(table()["images"]) if "karpenter" in str(row["image"])]
-    assert chart["version"] == image["tag"] == versions.KARPENTER, (
-        "the digest of another release runs another"
-    )
-    assert image["digest"] == versions.KARPENTER_IMAGE_DIGEST == official("release")["digest"], "one digest"
+    assert chart["version"] == image["tag"] == versions.KARPENTER
+    assert image["digest"] == versions.KARPENTER_IMAGE_DIGEST == official("release")["digest"]
 
 
 @pytest.mark.parametrize("folder", ["components", "infra", "stacks", "fallback", "examples", "docs"])

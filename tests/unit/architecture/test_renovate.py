@@ -72,13 +72,13 @@ def test_every_version_of_the_platform_is_updated_or_says_why_not() -> None:
     missed = {
         name for name, value in pins.items() if value.removeprefix("v").partition("@")[0] not in updated
     }
-    assert missed == BY_HAND.keys(), "write a line `# renovate: …` above the pin, or how it changes"
-    assert len(updated) == len(pins) - len(BY_HAND), "each line belongs to one pin"
+    assert missed == BY_HAND.keys()
+    assert len(updated) == len(pins) - len(BY_HAND)
 
 
 def test_the_source_of_the_machine_table_is_updated() -> None:
     path = "components/pulumi_holdfast/rehearsal/tools/machine_table/aws.py"
-    assert matched()[path] == {constants(path)["MOTO"]}, "an old table rejects new instance types"
+    assert matched()[path] == {constants(path)["MOTO"]}
 
 
 @pytest.mark.parametrize("name", [*tracked(".github/**/*.yaml", "examples/delivery"), "Makefile"])
@@ -93,7 +93,7 @@ def test_every_version_in_a_workflow_is_updated(name: str) -> None:
         for version in _VERSION.findall(line)
         if version not in updated
     ]
-    assert missed == [], "no manager of renovate.json5 matches these: add an expression"
+    assert missed == []
 
 
 def test_every_file_of_python_packages_is_updated_or_compiled() -> None:
@@ -111,7 +111,7 @@ def test_every_file_of_python_packages_is_updated_or_compiled() -> None:
         name for name in files if any(each.search(name) for each in (own, *more)) and name not in disabled
     }
     compiled = set(settings["postUpgradeTasks"]["fileFilters"])
-    assert updated | compiled == set(files), "a file is either updated, or compiled from one that is"
+    assert updated | compiled == set(files)
     assert not updated & compiled, "and never both: its hashes would be stale"
     for name in compiled:
         assert "--hash=sha256:" in (PROJECT / name).read_text(encoding="utf-8"), (
@@ -122,8 +122,6 @@ def test_every_file_of_python_packages_is_updated_or_compiled() -> None:
 def test_base_images_have_a_digest_that_the_manager_of_dockerfiles_updates() -> None:
     text = (PROJECT / "Dockerfile").read_text(encoding="utf-8")
     images = re.findall(r"(?m)^ARG (\w+)=(\S+)$", text)
-    assert [name for name, _ in images] == ["PYTHON"], "FROM uses the argument"
-    assert all(re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image) for _, image in images), (
-        "by tag and digest"
-    )
-    assert re.findall(r"(?m)^FROM (\S+)", text) == ["${PYTHON}", "${PYTHON}"], "and nothing else"
+    assert [name for name, _ in images] == ["PYTHON"]
+    assert all(re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image) for _, image in images)
+    assert re.findall(r"(?m)^FROM (\S+)", text) == ["${PYTHON}", "${PYTHON}"]

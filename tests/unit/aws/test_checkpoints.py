@@ -8,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output
 
-from pulumi_holdfast.aws.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    prefix_access,
-)
+from pulumi_holdfast.aws.checkpoints import CheckpointBucket, CheckpointBucketArgs, prefix_access
+from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from tests.support.fakes.iam_evaluation import Request, is_allowed
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
@@ -30,17 +25,15 @@ def test_public_access_and_requests_without_tls_are_denied() -> None:
     recording = recorded()
     block = recording.one(":BucketPublicAccessBlock").inputs
     closed = {name for name, setting in block.items() if setting is True}
-    assert closed == {"blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"}, (
-        "each of them blocks a different way"
-    )
+    assert closed == {"blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"}
     policy = recording.one(":BucketPolicy")
-    assert "checkpoints-private" in policy.depends_on, "S3 rejects concurrent changes of both"
+    assert "checkpoints-private" in policy.depends_on
     (statement,) = objects(obj(json.loads(text(policy, "policy"))), "Statement")
     arn = "arn:aws:s3:us-east-1:123456789012:checkpoints-bucket"
-    assert statement["Effect"] == "Deny", "the policy allows nothing: only roles allow access"
-    assert (statement["Principal"], statement["Action"]) == ("*", ["s3:*"]), "for all principals and actions"
-    assert statement["Resource"] == [arn, f"{arn}/*"], "for the bucket and its objects"
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}, "TLS is allowed"
+    assert statement["Effect"] == "Deny"
+    assert (statement["Principal"], statement["Action"]) == ("*", ["s3:*"])
+    assert statement["Resource"] == [arn, f"{arn}/*"]
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
 @pytest.mark.parametrize("kms", [True, False])
@@ -50,34 +43,30 @@ def test_objects_are_encrypted_with_a_kms_key_or_s3s_own(kms: bool) -> None:
     assert rule["blockedEncryptionTypes"] == ["SSE-C"], "other users could not read the checkpoint"
     default = mapping(rule, "applyServerSideEncryptionByDefault")
     if not kms:
-        assert recording.of(":Key") == [], "no key is billed"
-        assert default == {"sseAlgorithm": "AES256"}, "S3's own key"
+        assert recording.of(":Key") == []
+        assert default == {"sseAlgorithm": "AES256"}
         return
-    assert default["sseAlgorithm"] == "aws:kms", "with the stack's key"
-    assert default["kmsMasterKeyId"] == "arn:aws:kms:us-east-1:123456789012:checkpoints-key", "this one"
+    assert default["sseAlgorithm"] == "aws:kms"
+    assert default["kmsMasterKeyId"] == "arn:aws:kms:us-east-1:123456789012:checkpoints-key"
     assert rule["bucketKeyEnabled"] is True, "otherwise each shard of a checkpoint is a KMS call"
     key = recording.one(":Key").inputs
     assert key["enableKeyRotation"] is True, "KMS does not rotate it by default"
-    assert key["deletionWindowInDays"] == 7, "unprotected: the shortest period that AWS allows"
+    assert key["deletionWindowInDays"] == 7
 
 
 @pytest.mark.parametrize("retain_days", [1, 3650])
 def test_old_versions_are_kept_for_retain_days_and_current_objects_forever(retain_days: int) -> None:
     recording = recorded(retain_days=retain_days)
     status = text(recording.one(":BucketVersioning"), "versioningConfiguration", "status")
-    assert status == "Enabled", "a job that is killed while it writes may leave a broken checkpoint"
+    assert status == "Enabled"
     lifecycle = recording.one(":BucketLifecycleConfiguration")
-    assert "checkpoints-versions" in lifecycle.depends_on, "S3 needs the versioning before the lifecycle"
+    assert "checkpoints-versions" in lifecycle.depends_on
     (rule,) = objects(lifecycle, "rules")
-    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": retain_days}, "after retain_days"
-    assert value(rule, "abortIncompleteMultipartUpload", "daysAfterInitiation") == 7, (
-        "parts of an interrupted upload are billed and invisible"
-    )
-    assert rule["expiration"] == {"expiredObjectDeleteMarker": True}, "a current checkpoint never expires"
-    assert not {"transitions", "noncurrentVersionTransitions"} & rule.keys(), (
-        "restoring from an archive takes hours"
-    )
-    assert (rule["status"], rule["filter"]) == ("Enabled", {}), "the rule is enabled for the whole bucket"
+    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": retain_days}
+    assert value(rule, "abortIncompleteMultipartUpload", "daysAfterInitiation") == 7
+    assert rule["expiration"] == {"expiredObjectDeleteMarker": True}
+    assert not {"transitions", "noncurrentVersionTransitions"} & rule.keys()
+    assert (rule["status"], rule["filter"]) == ("Enabled", {})
 
 
 BUCKET: Final = "arn:aws:s3:::checkpoints-bucket-0a1b2c3"
@@ -103,30 +92,26 @@ def recorded_access(
 @pytest.mark.parametrize("preview", [False, True])
 def test_the_namespaces_own_role_is_associated_with_its_trainers(preview: bool) -> None:
     association = recorded_access(preview=preview).one(":PodIdentityAssociation")
-    assert association.inputs["clusterName"] == "holdfast-dev", "in the stack's cluster"
-    assert (association.inputs["namespace"], association.inputs["serviceAccount"]) == ("vision", "trainer"), (
-        "the service account of training pods"
-    )
+    assert association.inputs["clusterName"] == "holdfast-dev"
+    assert (association.inputs["namespace"], association.inputs["serviceAccount"]) == ("vision", "trainer")
     if not preview:
-        assert text(association, "roleArn").endswith(":access-role"), "no other role"
-    assert "access-policy" in association.depends_on, (
-        "a pod with the role but without its policy would be denied, and its job would count a failure"
-    )
+        assert text(association, "roleArn").endswith(":access-role")
+    assert "access-policy" in association.depends_on
 
 
 def test_only_pods_of_one_service_account_and_cluster_assume_the_role() -> None:
     recording = recorded_access()
     (statement,) = objects(obj(json.loads(text(recording.one(":Role"), "assumeRolePolicy"))), "Statement")
-    assert statement["Principal"] == {"Service": ["pods.eks.amazonaws.com"]}, "by Pod Identity only"
-    assert statement["Action"] == ["sts:AssumeRole", "sts:TagSession"], "the agent tags each session"
+    assert statement["Principal"] == {"Service": ["pods.eks.amazonaws.com"]}
+    assert statement["Action"] == ["sts:AssumeRole", "sts:TagSession"]
     assert value(statement, "Condition", "StringEquals") == {
         "aws:RequestTag/eks-cluster-name": "holdfast-dev",
         "aws:RequestTag/kubernetes-namespace": "vision",
         "aws:RequestTag/kubernetes-service-account": "trainer",
-    }, "another association with this role gives no access"
+    }
     assert text(recording.one(":RolePolicy"), "policy") == prefix_access(
         bucket_arn=BUCKET, prefix="vision", key_arn=KEY
-    ), "the document itself is tested below"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,10 +121,10 @@ def test_only_pods_of_one_service_account_and_cluster_assume_the_role() -> None:
 def test_the_role_name_fits_for_any_namespace_name(cluster_name: str, namespace: str) -> None:
     role = recorded_access(cluster_name=cluster_name, namespace=namespace).one(":Role")
     prefix = text(role, "namePrefix")
-    assert len(prefix) <= 38, "the provider appends 26 characters, and a role's name has 64"
-    assert prefix.startswith("holdfast-"), "the name shows its cluster and namespace"
+    assert len(prefix) <= 38
+    assert prefix.startswith("holdfast-")
     expected = f"Checkpoints of {namespace}/trainer in {cluster_name}"
-    assert text(role, "description") == expected, "the description has the full names"
+    assert text(role, "description") == expected
 
 
 ACCOUNT: Final = "123456789012"
@@ -181,17 +166,15 @@ def test_a_namespace_reads_and_writes_below_its_prefix_only(prefix: str, other: 
         return
     for action in [*TRAINING, *DESTRUCTIVE]:
         assert not trainer_may(action, f"{BUCKET}/{other}/{key}", prefix=prefix), f"{action} reaches {other}"
-    assert not trainer_may("s3:ListBucket", BUCKET, prefix=prefix, s3_prefix=f"{other}/{key}"), (
-        "the names of other checkpoints are not visible either"
-    )
+    assert not trainer_may("s3:ListBucket", BUCKET, prefix=prefix, s3_prefix=f"{other}/{key}")
 
 
 def test_a_namespace_lists_and_reads_nothing_beside_its_prefix() -> None:
     for listed in ("vision/", "vision/run-7", "vision/run-7/step-100"):
-        assert trainer_may("s3:ListBucket", BUCKET, s3_prefix=listed), "a job looks for its latest checkpoint"
+        assert trainer_may("s3:ListBucket", BUCKET, s3_prefix=listed)
     for listed in ("", "v", "vision", "vision-2/", "tabular/"):
         assert not trainer_may("s3:ListBucket", BUCKET, s3_prefix=listed), f"{listed!r} would list others too"
-    assert not trainer_may("s3:ListBucket", BUCKET), "a call without a prefix lists everything"
+    assert not trainer_may("s3:ListBucket", BUCKET)
     for key in ("vision", "visions/a", "other", ""):
         assert not trainer_may("s3:GetObject", f"{BUCKET}/{key}"), f"{key!r} is not under vision/"
 
@@ -199,9 +182,9 @@ def test_a_namespace_lists_and_reads_nothing_beside_its_prefix() -> None:
 def test_a_namespace_accesses_no_other_bucket_and_keeps_its_protection() -> None:
     for action in TRAINING:
         assert not trainer_may(action, "arn:aws:s3:::payroll/vision/a"), f"{action} is allowed for one bucket"
-        assert not trainer_may(action, OBJECT, account="210987654321"), "others can take a deleted name"
-    assert not trainer_may("s3:ListBucket", "arn:aws:s3:::payroll", s3_prefix="vision/"), "nor its names"
-    assert not trainer_may("s3:ListAllMyBuckets", "*"), "nor all names"
+        assert not trainer_may(action, OBJECT, account="210987654321")
+    assert not trainer_may("s3:ListBucket", "arn:aws:s3:::payroll", s3_prefix="vision/")
+    assert not trainer_may("s3:ListAllMyBuckets", "*")
     for action in DESTRUCTIVE:
         for resource in (BUCKET, OBJECT):
             assert not trainer_may(action, resource), f"{action}: every version survives a faulty trainer"
@@ -213,10 +196,10 @@ def test_the_key_is_usable_for_the_namespaces_objects_only(action: str) -> None:
         return is_allowed([access()], Request(action=action, resource=key, context=context))
 
     for what in (BUCKET, OBJECT):
-        assert may(action, KEY, {CONTEXT: what}), "the bucket with a bucket key, else the object"
+        assert may(action, KEY, {CONTEXT: what})
     for context in ({}, {CONTEXT: "arn:aws:s3:::payroll"}, {CONTEXT: f"{BUCKET}/tabular/step-1"}):
-        assert not may(action, KEY, context), "for this bucket and prefix only, through S3"
-    assert not may(action, KEY.replace("key/1", "key/2"), {CONTEXT: BUCKET}), "no other key"
+        assert not may(action, KEY, context)
+    assert not may(action, KEY.replace("key/1", "key/2"), {CONTEXT: BUCKET})
     for destructive in ("kms:ScheduleKeyDeletion", "kms:DisableKey", "kms:PutKeyPolicy"):
-        assert not may(destructive, KEY, {CONTEXT: BUCKET}), "without it all checkpoints are lost"
-    assert "kms" not in access(key_arn=None), "S3's own key needs no permission"
+        assert not may(destructive, KEY, {CONTEXT: BUCKET})
+    assert "kms" not in access(key_arn=None)

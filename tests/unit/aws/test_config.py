@@ -49,8 +49,8 @@ def test_one_pool_and_access_are_enough() -> None:
     }
     platform = read_aws(bare)
     assert platform.protected, "what is forgotten must not be what can be destroyed"
-    assert new_cluster(platform.cluster).public_access_cidrs == (), "nor what anybody can reach"
-    assert platform.network == AwsNewNetwork(), "a network is made"
+    assert new_cluster(platform.cluster).public_access_cidrs == ()
+    assert platform.network == AwsNewNetwork()
 
 
 @pytest.mark.parametrize(("region", "refused"), [(AWS_REGION, 0), ("cn-north-1", 1), ("us-gov-west-1", 1)])
@@ -75,8 +75,8 @@ def test_the_region_determines_the_partition(region: str, partition: str) -> Non
         )
 
     platform = aws_platform(change, region)
-    assert platform.region == region, "the provider's setting is the one place for it"
-    assert platform.partition == partition, "an ARN of another partition is invalid"
+    assert platform.region == region
+    assert platform.partition == partition
 
 
 def test_a_pool_by_family_has_the_machines_of_the_region() -> None:
@@ -103,18 +103,18 @@ def test_a_pool_by_family_has_gpus() -> None:
         )
     )
     pool = platform.pools[2].as_pool(AWS_REGION)
-    assert pool.has_gpus, "its taint hangs on it"
-    assert pool.capacity is CapacityType.SPOT, "so does this one"
+    assert pool.has_gpus
+    assert pool.capacity is CapacityType.SPOT
 
 
 def test_an_existing_network_may_have_any_zone_and_a_placement_group_needs_one() -> None:
-    assert isinstance(aws_platform(changed("", network=BROUGHT)).network, AwsExistingNetwork), "by its ids"
+    assert isinstance(aws_platform(changed("", network=BROUGHT)).network, AwsExistingNetwork)
     existing = aws_document(
         lambda d: (d.update(network=BROUGHT), changed(".pools[2]", zones=["us-west-2d"])(d))
     )
-    assert not aws_problems(existing), "only the account knows where the subnets are"
+    assert not aws_problems(existing)
     placed = aws_document(changed(".pools[2]", compactPlacement=True, zones=["us-west-2b"], efa=True))
-    assert not aws_problems(placed), "that is where its machines can be close together"
+    assert not aws_problems(placed)
 
 
 def tracked(stack: str) -> AwsPlatform:
@@ -128,7 +128,7 @@ def test_the_development_stack_fits_the_quota_of_a_new_account() -> None:
 
 
 def test_the_production_stack_is_made_in_the_account_that_it_names() -> None:
-    assert tracked("aws-prod").account, "credentials of another account are refused"
+    assert tracked("aws-prod").account
 
 
 @given(st.sampled_from(sorted(regions("aws"))), st.integers(0, MOST_ZONES + 2))

@@ -36,6 +36,7 @@ from tests.support.fakes.aws_account import (
     answers,
     asked,
 )
+from tests.support.fakes.pulumi_engine import asking_component
 from tests.support.invalid_configs.mistakes import changed, missing
 
 PLATFORM = "holdfast:platform"
@@ -49,16 +50,16 @@ def refused(platform: AwsPlatform, found: Account) -> list[str]:
 
 
 def test_an_account_with_everything_causes_no_problem_and_no_warning() -> None:
-    assert not refused(aws_platform(), account()), "there is nothing to refuse"
-    assert not list(preflight_warnings(aws_platform(), account())), "nor to say"
+    assert not refused(aws_platform(), account())
+    assert not list(preflight_warnings(aws_platform(), account()))
 
 
 def test_another_account_is_the_only_problem() -> None:
     found = account(number="210987654321", zones=())
     (problem,) = preflight_problems(aws_platform(), found)
-    assert problem.field == f"{PLATFORM}.account", "the one thing that was promised of it"
-    assert "210987654321" in problem.value, "which one it is"
-    assert "Log in to 123456789012" in problem.fix, "and which one was meant"
+    assert problem.field == f"{PLATFORM}.account"
+    assert "210987654321" in problem.value
+    assert "Log in to 123456789012" in problem.fix
 
 
 EVERYTHING = frozenset(machine_catalogue("aws"))
@@ -94,46 +95,44 @@ def test_a_pool_in_a_zone_outside_the_network_is_a_problem() -> None:
     )
     (problem,) = preflight_problems(platform, account())
     assert problem.field == f"{PLATFORM}.pools[2].zones[0]", "its machines would have no subnet"
-    assert "us-west-2a, us-west-2b" in problem.allowed, "where the network is is said"
+    assert "us-west-2a, us-west-2b" in problem.allowed
 
 
 def test_machines_in_no_zone_of_the_pool_are_a_problem() -> None:
     offered = {**EVERYWHERE, **dict.fromkeys(A100, frozenset({"us-west-2d"}))}
     problems = list(preflight_problems(aws_platform(), account(offered=offered)))
-    assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"], (
-        "the pools of these machines would wait forever"
-    )
+    assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"]
     assert "us-west-2d" in problems[0].allowed, "where they could be had is said"
 
 
 def test_a_quota_below_one_machine_is_a_problem() -> None:
     (problem,) = preflight_problems(aws_platform(), account(quotas={P4_SPOT: 0}))
-    assert problem.field == f"{PLATFORM}.pools[2]", "the spot pool of A100 machines"
-    assert "All P4, P3 and P2 Spot Instance Requests" in problem.value, "the console's own name for it"
+    assert problem.field == f"{PLATFORM}.pools[2]"
+    assert "All P4, P3 and P2 Spot Instance Requests" in problem.value
     assert (
         "request-service-quota-increase --service-code ec2 --quota-code L-7212CCBC --desired-value 768"
         in (problem.fix)
-    ), "8 machines of 96 vCPUs"
+    )
 
 
 def test_a_quota_for_some_machines_causes_a_warning() -> None:
     found = account(quotas={STANDARD_SPOT: 8})
     (warning,) = preflight_warnings(aws_platform(), found)
-    assert not refused(aws_platform(), found), "two machines are machines"
-    assert "is 8 vCPUs in us-west-2; at their maximum, pools[1] need 32" in warning, "the numbers are shown"
-    assert "--desired-value 32" in warning, "and how to get there"
+    assert not refused(aws_platform(), found)
+    assert "is 8 vCPUs in us-west-2; at their maximum, pools[1] need 32" in warning
+    assert "--desired-value 32" in warning
 
 
 def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
     (warning,) = preflight_warnings(aws_platform(), account(quotas={STANDARD: 80}))
-    assert "at their maximum, cluster.systemNodes, pools[0] need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
+    assert "at their maximum, cluster.systemNodes, pools[0] need 84" in warning
 
 
 def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> None:
     available = dict.fromkeys(CapacityType, EVERYTHING - {"p4de.24xlarge"})
     (warning,) = preflight_warnings(aws_platform(), account(available=available))
-    assert "pool a100-spot" in warning, "the pool is named"
-    assert "p4de.24xlarge is not available on spot" in warning, "and what it does without"
+    assert "pool a100-spot" in warning
+    assert "p4de.24xlarge is not available on spot" in warning
 
 
 @pytest.mark.parametrize(
@@ -144,11 +143,17 @@ def test_an_unavailable_machine_causes_a_warning_if_another_is_available() -> No
         (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
     ],
 )
-def test_a_deployer_among_the_administrators_causes_a_warning(admin: str, caller: str) -> None:
+def test_a_deployer_among_the_administrators_is_refused_where_it_creates_the_cluster(
+    admin: str, caller: str
+) -> None:
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
     (warning,) = preflight_warnings(platform, account(caller=caller))
     assert admin in warning, "which of them it is"
-    assert "EKS rejects a second access entry" in warning, "it would fail half an hour into the first `up`"
+    assert "EKS rejects a second access entry" in warning
+    creating = account(caller=caller, existing=Existing(cluster=False))
+    (problem,) = preflight_problems(platform, creating)
+    assert problem.field == "holdfast:platform.cluster.admins[0]"
+    assert not list(preflight_warnings(platform, creating)), "it is refused instead"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_a_deployer_among_the_administrators_causes_a_warning(admin: str, caller
     ],
 )
 def test_another_deployer_causes_no_warning(caller: str) -> None:
-    assert not list(preflight_warnings(aws_platform(), account(caller=caller))), "another administrator"
+    assert not list(preflight_warnings(aws_platform(), account(caller=caller)))
 
 
 KEY_ARN = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
@@ -186,10 +191,8 @@ def test_another_key_for_the_secrets_of_an_existing_cluster_is_a_problem(
         lambda d: section(d, "cluster").update({} if wanted is None else {"secretsKey": wanted})
     )
     found = list(preflight_problems(platform, account(existing=existing)))
-    assert [problem.field for problem in found] == ([f"{PLATFORM}.cluster.secretsKey"] if fix else []), (
-        "EKS accepts the change and keeps the old key"
-    )
-    assert fix is None or found[0].fix.startswith(fix), "the key that the cluster has"
+    assert [problem.field for problem in found] == ([f"{PLATFORM}.cluster.secretsKey"] if fix else [])
+    assert fix is None or found[0].fix.startswith(fix)
 
 
 @pytest.mark.parametrize(("drop", "keeps"), [(False, True), (True, False)])
@@ -197,10 +200,10 @@ def test_the_key_of_earlier_checkpoints_stays_until_it_is_dropped(drop: bool, ke
     platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False, dropKey=drop))
     found = account(existing=Existing(own_keys={"Checkpoints (checkpoints)": KEY_ARN}))
     warnings = list(preflight_warnings(platform, found))
-    assert keeps_checkpoint_key(platform, found) is keeps, "every earlier checkpoint would be unreadable"
-    assert any("dropKey: true" in line for line in warnings) is keeps, "the way to delete it is said"
-    assert not keeps_checkpoint_key(aws_platform(), found), "a key that is in use is no former one"
-    assert not keeps_checkpoint_key(platform, account()), "nothing was ever under a key"
+    assert keeps_checkpoint_key(platform, found) is keeps
+    assert any("dropKey: true" in line for line in warnings) is keeps
+    assert not keeps_checkpoint_key(aws_platform(), found)
+    assert not keeps_checkpoint_key(platform, account())
 
 
 def left_behind(token: str, arguments: Json) -> Json:
@@ -228,12 +231,13 @@ def left_behind(token: str, arguments: Json) -> Json:
 
 def test_what_earlier_runs_left_is_found_by_name_and_tag() -> None:
     found = lookups(left_behind).existing
+    assert found.cluster
     assert found.secrets_key == KEY_ARN, "the cluster's own answer, which no other function has"
     assert found.own_keys == {"Checkpoints (checkpoints)": KEY_ARN}, (
         "a key that waits for its deletion keeps nothing"
     )
     assert found.log_group, "creating it again would fail"
-    assert lookups().existing == Existing(), "a new account has none of it"
+    assert lookups().existing == Existing(cluster=False), "a new account has none of it"
 
 
 def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> None:
@@ -247,7 +251,7 @@ def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> 
     def ask() -> None:
         platform = aws_platform(lambda d: section(d, "checkpoints").update(kms=False))
         try:
-            AccountQueries(platform, "aws-dev").account()
+            AccountQueries(platform, "aws-dev", parent=asking_component()).account()
         except ConfigError as error:
             refusals.append(str(error))
 
@@ -258,44 +262,47 @@ def test_without_permission_to_find_its_key_a_stack_does_not_stop_using_it() -> 
 def test_failed_queries_cause_one_warning() -> None:
     found = account(failed_queries=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
     (warning,) = preflight_warnings(aws_platform(), found)
-    assert "L-1" in warning, "what was asked"
-    assert "\n" not in warning, "on one line"
+    assert "L-1" in warning
+    assert "\n" not in warning
 
 
 def test_a_number_of_zones_selects_the_first_of_the_account_or_else_of_the_region() -> None:
     network = AwsNewNetwork(zones=2)
     zones = zones_of_network(network, account(), ("us-west-2x",))
     assert zones == ("us-west-2a", "us-west-2b"), "always the same ones, or the plan would change"
-    assert zones_of_network(network, account(zones=None), ZONES[1:]) == ZONES[1:3], "unknown to the account"
+    assert zones_of_network(network, account(zones=None), ZONES[1:]) == ZONES[1:3]
 
 
 def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
     found: list[Account] = []
-    asked(lambda: found.append(AccountQueries(aws_platform(), "aws-dev").account()), answer)
+    asked(
+        lambda: found.append(AccountQueries(aws_platform(), "aws-dev", parent=asking_component()).account()),
+        answer,
+    )
     return found[0]
 
 
 def test_query_results_become_typed_values() -> None:
     found = lookups()
-    assert found.id == ACCOUNT, "the account"
-    assert found.zones == ZONES, "its zones in order, however it lists them"
-    assert found.spot_role == SPOT_ROLE, "the role that is there is adopted by its ARN"
-    assert found.offered is not None, "where machines are sold"
-    assert found.offered["p4d.24xlarge"] == frozenset(ZONES), "by zone"
-    assert found.available[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}, "what is sold on spot"
-    assert found.quotas[P4_SPOT] == 10_000, "and how much of it"
-    assert not found.failed_queries, "nothing stays open"
+    assert found.id == ACCOUNT
+    assert found.zones == ZONES
+    assert found.spot_role == SPOT_ROLE
+    assert found.offered is not None
+    assert found.offered["p4d.24xlarge"] == frozenset(ZONES)
+    assert found.available[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}
+    assert found.quotas[P4_SPOT] == 10_000
+    assert not found.failed_queries
 
 
 def test_only_quotas_of_the_stack_are_queried() -> None:
-    assert set(lookups().quotas) == {STANDARD, STANDARD_SPOT, P4_SPOT, "L-417A185B"}, "each query takes time"
+    assert set(lookups().quotas) == {STANDARD, STANDARD_SPOT, P4_SPOT, "L-417A185B"}
 
 
 def test_a_missing_spot_role_is_none() -> None:
     def answer(token: str, arguments: Json) -> Json:
         return {"arns": [], "names": []} if token == ROLES else answers(token, arguments)
 
-    assert lookups(answer).spot_role is None, "then it is made"
+    assert lookups(answer).spot_role is None
 
 
 def test_many_types_are_queried_in_parts() -> None:
@@ -321,13 +328,11 @@ def test_many_types_are_queried_in_parts() -> None:
         )
     )
     assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
-    asked(lambda: AccountQueries(platform, "aws-dev").account(), answer)
+    asked(lambda: AccountQueries(platform, "aws-dev", parent=asking_component()).account(), answer)
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 
 def test_the_default_service_range_is_the_components() -> None:
     from pulumi_holdfast.aws.control_plane.component import SERVICE_CIDR
 
-    assert new_cluster(aws_platform().cluster).service_cidr == SERVICE_CIDR, (
-        "the default is the same in both places"
-    )
+    assert new_cluster(aws_platform().cluster).service_cidr == SERVICE_CIDR

@@ -40,13 +40,13 @@ def test_a_machine_counts_against_its_familys_quota(
 ) -> None:
     quota = quota_of(instance_type, capacity)
     assert quota is not None, f"{instance_type} counts against one"
-    assert quota.code == code, "as AWS lists them"
+    assert quota.code == code
 
 
 def test_every_machine_on_demand_has_a_quota() -> None:
     without = [name for name in machine_catalogue("aws") if quota_of(name, CapacityType.ON_DEMAND) is None]
     assert not [name for name in without if not name.startswith("mac")], "a shortage would stay unseen"
-    assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None, "its spot quota is not documented"
+    assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None
 
 
 def test_a_pool_of_two_quotas_causes_no_problem_for_one() -> None:
@@ -56,8 +56,8 @@ def test_a_pool_of_two_quotas_causes_no_problem_for_one() -> None:
     assert [need.is_all for need in quota_demands(platform) if need.field.endswith("pools[2]")] == [
         False,
         False,
-    ], "the other machines may be had"
-    assert not list(preflight_problems(platform, account(quotas={P4_SPOT: 0}))), "and so the pool"
+    ]
+    assert not list(preflight_problems(platform, account(quotas={P4_SPOT: 0})))
 
 
 def reserved(document: Document) -> None:
@@ -83,7 +83,7 @@ def reservation_faults(found: Ec2Reservation) -> dict[str, str]:
 
 
 def test_a_reservation_as_ec2_has_it_is_accepted() -> None:
-    assert not reservation_faults(BLOCK), "all of it is as the configuration says"
+    assert not reservation_faults(BLOCK)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_a_reservation_that_ec2_has_otherwise_is_a_problem(
 ) -> None:
     faults = reservation_faults(found)
     assert list(faults) == [field], "EC2 would launch nothing, or take it back early"
-    assert fix in faults[field], "EC2's value"
+    assert fix in faults[field]
 
 
 def test_a_reservation_that_may_not_be_read_is_not_checked() -> None:
     platform = aws_platform(reserved)
-    assert not list(preflight_problems(platform, account())), "it may exist"
+    assert not list(preflight_problems(platform, account()))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_reservation_that_may_not_be_read_is_not_checked() -> None:
 def test_the_properties_of_a_reservation_are_read_as_far_as_they_are_there(
     properties: Json, found: Ec2Reservation
 ) -> None:
-    assert read_reservation(properties) == found, "a missing one is not checked"
+    assert read_reservation(properties) == found
 
 
 def test_reserved_machines_count_against_no_quota() -> None:
-    assert quota_of("p5.48xlarge", CapacityType.RESERVED) is None, "they were counted when they were reserved"
+    assert quota_of("p5.48xlarge", CapacityType.RESERVED) is None

@@ -3,14 +3,11 @@
 import pytest
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.aws.spot_service_linked_role import (
-    PATH,
-    SpotServiceLinkedRole,
-    SpotServiceLinkedRoleArgs,
-)
+from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text
 
+ACCOUNT = "123456789012"
 ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 
 
@@ -23,7 +20,7 @@ class SpotPool(ComponentResource):
 
 def recorded(existing_arn: str | None = None, *, preview: bool = False) -> Recording:
     def build() -> None:
-        role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=existing_arn))
+        role = spot_service_linked_role("spot-role", account=ACCOUNT, existing_arn=existing_arn)
         SpotPool(ResourceOptions(depends_on=[role]))
 
     return record(build, preview=preview)
@@ -34,17 +31,17 @@ def the_role(existing_arn: str | None = None) -> Recorded:
 
 
 def test_the_role_is_that_of_ec2_spot() -> None:
-    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not Spot Fleet's"
-    assert ARN.partition(":role")[2].startswith(PATH), "the path under which it is looked up"
+    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com"
+    assert ARN.partition(":role")[2].startswith(PATH)
     recording = recorded()
     before = recording.everything_before(recording.one(":SpotPool"))
-    assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
+    assert "spot-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"
 
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_the_role_is_imported_only_if_the_account_has_it(preview: bool) -> None:
-    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", "there is nothing to import"
-    assert the_role(ARN).import_id == ARN, "an account can have only one"
+    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == ""
+    assert the_role(ARN).import_id == ARN
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
@@ -52,8 +49,15 @@ def test_a_created_and_an_imported_role_have_the_same_inputs_and_are_never_chang
     existing_arn: str | None,
 ) -> None:
     role = the_role(existing_arn)
-    assert role.retain_on_delete, "other stacks and users of the account use the role"
-    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
-        "an import is followed by an update if these differ, which needs write permissions"
-    )
+    assert role.retain_on_delete
+    assert role.ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}
     assert set(role.inputs) == {"awsServiceName"}, "otherwise the second `up` would show a change"
+
+
+def test_clusters_of_one_program_share_the_role_of_an_account() -> None:
+    def build() -> None:
+        for cluster, account in (("east", ACCOUNT), ("west", ACCOUNT), ("other", "210987654321")):
+            spot_service_linked_role(f"{cluster}-spot-role", account=account, existing_arn=None)
+
+    made = [each.name for each in record(build).of(":ServiceLinkedRole")]
+    assert made == ["east-spot-role", "other-spot-role"], "AWS refuses a second one of an account"

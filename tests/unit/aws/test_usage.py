@@ -37,29 +37,25 @@ def uses(
 def test_each_quota_counts_system_nodes_spot_and_fallback_and_what_others_use() -> None:
     found = uses()
     standard, spot = found[STANDARD], found[STANDARD_SPOT]
-    assert standard.fields == ("cluster.systemNodes", "pools[0]"), "both run on demand"
-    assert (standard.asked, standard.granted, standard.used) == (84, 100.0, 4.0), "2 x 2 and 20 x 4 vCPUs"
-    assert spot.used == 8.0, "the stack's own machines are a part of what it asks"
-    assert {use.name for use in found.values()} >= {"All P4, P3 and P2 Spot Instance Requests"}, (
-        "and GPU pools"
-    )
+    assert standard.fields == ("cluster.systemNodes", "pools[0]")
+    assert (standard.asked, standard.granted, standard.used) == (84, 100.0, 4.0)
+    assert spot.used == 8.0
+    assert {use.name for use in found.values()} >= {"All P4, P3 and P2 Spot Instance Requests"}
 
 
 def test_a_quota_below_one_machine_fails_and_one_below_full_pools_warns() -> None:
-    assert uses("5.0", [])[STANDARD].blocks is False, "a new account runs the two system nodes"
-    assert uses("3.0", [])[STANDARD].blocks, "one of the two would be missing"
-    assert uses("5.0", [])[STANDARD].is_short, "the pool cannot be full"
-    assert uses("8.0")[STANDARD_SPOT].blocks, "others use all of it"
+    assert uses("5.0", [])[STANDARD].blocks is False
+    assert uses("3.0", [])[STANDARD].blocks
+    assert uses("5.0", [])[STANDARD].is_short
+    assert uses("8.0")[STANDARD_SPOT].blocks
     lines = list(report(list(uses("8.0").values())))
-    assert any(line.startswith("error: ") and "--desired-value" in line for line in lines), (
-        "the way to get more"
-    )
-    assert lines[0].split()[:3] == ["quota", "unit", "asked"], "a table first"
+    assert any(line.startswith("error: ") and "--desired-value" in line for line in lines)
+    assert lines[0].split()[:3] == ["quota", "unit", "asked"]
 
 
 def test_quotas_that_may_not_be_queried_are_warnings() -> None:
     found = uses(None, None)
-    assert not any(use.blocks or use.is_short for use in found.values()), "nothing is known to be too small"
+    assert not any(use.blocks or use.is_short for use in found.values())
     lines = [line for line in report(list(found.values())) if line.startswith("warning: ")]
-    assert len(lines) == len(found), "each is named"
-    assert "AccessDeniedException" in lines[0], "with the reason"
+    assert len(lines) == len(found)
+    assert "AccessDeniedException" in lines[0]

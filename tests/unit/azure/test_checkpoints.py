@@ -8,16 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output
 
-from pulumi_holdfast.azure.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    CustomerKey,
-)
-from pulumi_holdfast.azure.identities import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
+from pulumi_holdfast.azure.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from pulumi_holdfast.azure.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.azure.names import is_container_name
 from pulumi_holdfast.azure.private_endpoint import BlobZone, BlobZoneArgs
+from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
@@ -42,8 +37,8 @@ def recorded(args: CheckpointBucketArgs = ARGS) -> Recording:
 def test_each_namespace_has_its_own_private_container() -> None:
     recording = recorded()
     containers = recording.of(":BlobContainer")
-    assert {text(one, "containerName") for one in containers} == {"vision", "tabular"}, "named like it"
-    assert {text(one, "publicAccess") for one in containers} == {"None"}, "no container is public"
+    assert {text(one, "containerName") for one in containers} == {"vision", "tabular"}
+    assert {text(one, "publicAccess") for one in containers} == {"None"}
     for one in (*containers, recording.one(":ManagementPolicy")):
         assert "checkpoints-service" in one.depends_on, f"{one.name} needs versions and soft delete"
     with pytest.raises(ValueError, match=r"'audio' is not one of .* \['tabular', 'vision'\]"):
@@ -54,32 +49,30 @@ def test_each_namespace_has_its_own_private_container() -> None:
 def test_the_account_allows_only_identified_users_over_tls(redundancy: str) -> None:
     account = recorded(replace(ARGS, redundancy=redundancy)).one(":StorageAccount")
     inputs = account.inputs
-    assert (inputs["kind"], inputs["sku"]) == ("StorageV2", {"name": redundancy}), "as configured"
-    assert inputs["allowBlobPublicAccess"] is False, "whatever a container allows"
-    assert inputs["allowSharedKeyAccess"] is False, "a key opens all containers and identifies no user"
-    assert inputs["isLocalUserEnabled"] is False, "a local user has a separate password"
-    assert inputs["allowCrossTenantReplication"] is False, "a copy in another tenant is out of control"
-    assert inputs["enableHttpsTrafficOnly"] is True, "checkpoints are not sent unencrypted"
-    assert inputs["minimumTlsVersion"] == "TLS1_2", "older versions are broken"
-    assert account.name.isalnum(), "the beginning of the generated name has no hyphens"
-    assert len(account.name) + 8 <= 24, "8 characters are generated"
+    assert (inputs["kind"], inputs["sku"]) == ("StorageV2", {"name": redundancy})
+    assert inputs["allowBlobPublicAccess"] is False
+    assert inputs["allowSharedKeyAccess"] is False
+    assert inputs["isLocalUserEnabled"] is False
+    assert inputs["allowCrossTenantReplication"] is False
+    assert inputs["enableHttpsTrafficOnly"] is True
+    assert inputs["minimumTlsVersion"] == "TLS1_2"
+    assert account.name.isalnum()
+    assert len(account.name) + 8 <= 24
 
 
 def test_only_the_nodes_and_allowed_addresses_reach_the_account() -> None:
     rules = mapping(recorded().one(":StorageAccount").inputs, "networkRuleSet")
-    assert rules["defaultAction"] == "Deny", "a token from elsewhere opens nothing"
-    assert rules["bypass"] == "None", "no service of Azure needs the checkpoints"
+    assert rules["defaultAction"] == "Deny"
+    assert rules["bypass"] == "None"
     subnets = [
         (rule["virtualNetworkResourceId"], rule["action"]) for rule in objects(rules, "virtualNetworkRules")
     ]
-    assert subnets == [(SUBNET, "Allow")], "the cluster's nodes, through their service endpoint"
-    assert not objects(rules, "ipRules"), "and no other address by default"
+    assert subnets == [(SUBNET, "Allow")]
+    assert not objects(rules, "ipRules")
     cidrs = ["203.0.113.0/24", "198.51.100.7/32", "198.51.100.8/31"]
     account = recorded(replace(ARGS, allowed_cidrs=cidrs)).one(":StorageAccount")
     given = [rule["iPAddressOrRange"] for rule in objects(account.inputs, "networkRuleSet", "ipRules")]
-    assert given == ["203.0.113.0/24", "198.51.100.7", "198.51.100.8", "198.51.100.9"], (
-        "Azure rejects the prefixes 31 and 32"
-    )
+    assert given == ["203.0.113.0/24", "198.51.100.7", "198.51.100.8", "198.51.100.9"]
 
 
 ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows.net"
@@ -88,81 +81,64 @@ ZONE = f"{GROUP}/Microsoft.Network/privateDnsZones/privatelink.blob.core.windows
 def test_a_private_endpoint_replaces_the_subnets_service_endpoint() -> None:
     recording = recorded(replace(ARGS, private_zone_id=ZONE))
     account = recording.one(":StorageAccount").inputs
-    assert account["publicNetworkAccess"] == "Disabled", "no public address answers"
-    assert mapping(account, "networkRuleSet")["virtualNetworkRules"] == [], (
-        "the subnet needs no service endpoint"
-    )
+    assert account["publicNetworkAccess"] == "Disabled"
+    assert mapping(account, "networkRuleSet")["virtualNetworkRules"] == []
     endpoint = recording.one(":PrivateEndpoint").inputs
-    assert endpoint["subnet"] == {"id": SUBNET}, "an address that the nodes reach"
+    assert endpoint["subnet"] == {"id": SUBNET}
     (connection,) = objects(endpoint, "privateLinkServiceConnections")
-    assert connection["groupIds"] == ["blob"], "the endpoint that CHECKPOINT_URI names"
+    assert connection["groupIds"] == ["blob"]
     (names,) = objects(recording.one(":PrivateDnsZoneGroup"), "privateDnsZoneConfigs")
-    assert names["privateDnsZoneId"] == ZONE, "with a record in the zone"
+    assert names["privateDnsZoneId"] == ZONE
 
 
 def test_a_private_endpoint_leaves_the_public_addresses_that_are_allowed() -> None:
     private = replace(ARGS, private_zone_id=ZONE, allowed_cidrs=["198.51.100.0/24"])
     account = recorded(private).one(":StorageAccount").inputs
-    assert account["publicNetworkAccess"] == "Enabled", "for the addresses that are allowed"
-    assert mapping(account, "networkRuleSet")["defaultAction"] == "Deny", "and for no other"
+    assert account["publicNetworkAccess"] == "Enabled"
+    assert mapping(account, "networkRuleSet")["defaultAction"] == "Deny"
 
 
 def test_the_zone_of_private_endpoints_hides_no_other_account() -> None:
     recording = record(lambda: BlobZone("zone", BlobZoneArgs(resource_group="ml", subnet_id=SUBNET)))
     zone, link = recording.one(":PrivateZone"), recording.one(":VirtualNetworkLink").inputs
-    assert zone.inputs["privateZoneName"] == "privatelink.blob.core.windows.net", (
-        "Azure's DNS points the usual name of an account with an endpoint there"
-    )
-    assert link["virtualNetwork"] == {"id": SUBNET.removesuffix("/subnets/nodes")}, (
-        "for the nodes' network only"
-    )
-    assert link["resolutionPolicy"] == "NxDomainRedirect", (
-        "the name of an account whose endpoint is in another network leads there, too, and is not in this zone"
-    )
+    assert zone.inputs["privateZoneName"] == "privatelink.blob.core.windows.net"
+    assert link["virtualNetwork"] == {"id": SUBNET.removesuffix("/subnets/nodes")}
+    assert link["resolutionPolicy"] == "NxDomainRedirect"
 
 
 def test_a_key_of_the_user_encrypts_the_checkpoints() -> None:
     inputs = recorded(replace(ARGS, key=KEY)).one(":StorageAccount").inputs
     encryption = mapping(inputs, "encryption")
-    assert encryption["keySource"] == "Microsoft.Keyvault", "not Azure's own"
-    assert encryption["keyVaultProperties"] == {"keyName": "checkpoints", "keyVaultUri": KEY.vault}, (
-        "without a version, so that a rotated key is used"
-    )
-    assert encryption["encryptionIdentity"] == {"encryptionUserAssignedIdentity": KEY.identity_id}, (
-        "an identity that has the right before the account exists"
-    )
-    assert mapping(inputs, "identity")["userAssignedIdentities"] == [KEY.identity_id], "which the account has"
-    assert "encryption" not in recorded().one(":StorageAccount").inputs, "by default Azure's keys encrypt"
+    assert encryption["keySource"] == "Microsoft.Keyvault"
+    assert encryption["keyVaultProperties"] == {"keyName": "checkpoints", "keyVaultUri": KEY.vault}
+    assert encryption["encryptionIdentity"] == {"encryptionUserAssignedIdentity": KEY.identity_id}
+    assert mapping(inputs, "identity")["userAssignedIdentities"] == [KEY.identity_id]
+    assert "encryption" not in recorded().one(":StorageAccount").inputs
 
 
 @pytest.mark.parametrize("retain_days", [1, 365])
 def test_overwritten_and_deleted_checkpoints_are_kept_for_retain_days(retain_days: int) -> None:
     service = recorded(replace(ARGS, retain_days=retain_days)).one(":BlobServiceProperties").inputs
-    assert service["isVersioningEnabled"] is True, "an overwritten blob becomes a version"
+    assert service["isVersioningEnabled"] is True
     wanted = {"enabled": True, "days": retain_days}
-    assert service["deleteRetentionPolicy"] == wanted, "counted from the deletion of a version"
-    assert service["containerDeleteRetentionPolicy"] == wanted, "also a container that was removed by mistake"
+    assert service["deleteRetentionPolicy"] == wanted
+    assert service["containerDeleteRetentionPolicy"] == wanted
 
 
 def test_the_lifecycle_deletes_old_versions_and_no_current_blobs() -> None:
     (rule,) = objects(recorded().one(":ManagementPolicy"), "policy", "rules")
     actions = mapping(rule, "definition", "actions")
-    assert actions == {"version": {"delete": {"daysAfterCreationGreaterThan": 1}}}, (
-        "Azure counts from when a version was written: with retain_days, a checkpoint that was current for "
-        "that long would be deleted when it is overwritten; with one day it is soft-deleted and kept for all"
-    )
-    assert value(rule, "definition", "filters") == {"blobTypes": ["blockBlob", "appendBlob"]}, "everywhere"
-    assert str(rule["name"]).isalnum(), "Azure allows letters and digits only"
+    assert actions == {"version": {"delete": {"daysAfterCreationGreaterThan": 1}}}
+    assert value(rule, "definition", "filters") == {"blobTypes": ["blockBlob", "appendBlob"]}
+    assert str(rule["name"]).isalnum()
 
 
 def test_the_store_has_its_own_resource_group() -> None:
     recording = recorded()
-    assert recording.one(":ResourceGroup").inputs["location"] == "westeurope", "the cluster's location"
+    assert recording.one(":ResourceGroup").inputs["location"] == "westeurope"
     for one in recording:
         if one.custom and not one.type.endswith(":ResourceGroup"):
-            assert one.inputs["resourceGroupName"] == "checkpoints-group0a1b2c3d", (
-                "deleting the stack's group would delete everything in it, whatever Pulumi retains"
-            )
+            assert one.inputs["resourceGroupName"] == "checkpoints-group0a1b2c3d"
 
 
 @pytest.mark.parametrize("retain_days", [0, -1, 366])
@@ -179,9 +155,7 @@ def test_a_namespace_without_a_valid_container_name_is_rejected(namespace: str) 
 
 @given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True))
 def test_other_namespace_names_are_valid_container_names(namespace: str) -> None:
-    assert is_container_name(namespace) is (len(namespace) >= 3 and "--" not in namespace), (
-        "Kubernetes is stricter in all other respects"
-    )
+    assert is_container_name(namespace) is (len(namespace) >= 3 and "--" not in namespace)
 
 
 CONTAINER = (
@@ -211,30 +185,26 @@ def assignment(args: CheckpointAccessArgs = ACCESS) -> Recorded:
 def test_an_identity_has_one_credential_for_one_service_account_of_this_cluster(preview: bool) -> None:
     recording = recorded_access(preview=preview)
     (credential,) = recording.of(":FederatedIdentityCredential")
-    assert credential.inputs["subject"] == "system:serviceaccount:vision:trainer", "pods of one account"
-    assert credential.inputs["issuer"] == ACCESS.oidc_issuer, "of one cluster"
-    assert credential.inputs["audiences"] == ["api://AzureADTokenExchange"], "the one that Entra ID accepts"
+    assert credential.inputs["subject"] == "system:serviceaccount:vision:trainer"
+    assert credential.inputs["issuer"] == ACCESS.oidc_issuer
+    assert credential.inputs["audiences"] == ["api://AzureADTokenExchange"]
     if not preview:
         name = f"{recording.one(':UserAssignedIdentity').name}0a1b2c3d"
-        assert credential.inputs["resourceName"] == name, "concurrent writes to one identity fail"
+        assert credential.inputs["resourceName"] == name
 
 
 def test_the_role_is_assigned_on_the_container_only() -> None:
     given_role = assignment()
-    assert given_role.inputs["scope"] == CONTAINER, "not on the account, which has the other containers"
-    assert given_role.inputs["principalId"] == PRINCIPAL, "to the identity"
-    assert given_role.inputs["principalType"] == "ServicePrincipal", (
-        "otherwise Azure returns PrincipalNotFound until its directory is consistent"
-    )
+    assert given_role.inputs["scope"] == CONTAINER
+    assert given_role.inputs["principalId"] == PRINCIPAL
+    assert given_role.inputs["principalType"] == "ServicePrincipal"
     role = text(given_role, "roleDefinitionId").rpartition("/")[2]
-    assert role == STORAGE_BLOB_DATA_CONTRIBUTOR, "it reads, writes and deletes blobs, not their old versions"
-    assert text(given_role, "roleDefinitionId").startswith(f"/subscriptions/{SUBSCRIPTION}/"), (
-        "as Azure returns it: otherwise each refresh shows a change"
-    )
+    assert role == STORAGE_BLOB_DATA_CONTRIBUTOR
+    assert text(given_role, "roleDefinitionId").startswith(f"/subscriptions/{SUBSCRIPTION}/")
     wanted = assignment_name(scope=CONTAINER, principal_id=PRINCIPAL, role=STORAGE_BLOB_DATA_CONTRIBUTOR)
-    assert given_role.inputs["roleAssignmentName"] == wanted, "a new identity gets a new assignment"
+    assert given_role.inputs["roleAssignmentName"] == wanted
     other = replace(ACCESS, container_id=Output.from_input(CONTAINER.replace("vision", "tabular")))
-    assert assignment(other).inputs["roleAssignmentName"] != wanted, "and so does every container"
+    assert assignment(other).inputs["roleAssignmentName"] != wanted
 
 
 def test_the_client_id_depends_on_credential_and_assignment() -> None:
@@ -251,7 +221,7 @@ def test_the_client_id_depends_on_credential_and_assignment() -> None:
         Output.from_input(note()).apply(lambda _: None)
 
     record(build)
-    assert learned == [CLIENT], "the identity's client ID"
+    assert learned == [CLIENT]
     assert len(everything[0]) == 3, "pods must not use the identity before its credential and assignment"
 
 
@@ -260,12 +230,10 @@ def test_assignment_names_are_guids_of_principal_and_scope_in_any_case(
     scope: str, principal: str, role: str
 ) -> None:
     name = assignment_name(scope=scope, principal_id=principal, role=role)
-    assert str(UUID(name)) == name, "Azure requires a GUID"
-    assert name != assignment_name(scope=scope, principal_id=role, role=role) or principal == role, (
-        "the principal of an assignment is immutable"
-    )
+    assert str(UUID(name)) == name
+    assert name != assignment_name(scope=scope, principal_id=role, role=role) or principal == role
     lower, upper = (
         assignment_name(scope=one, principal_id=principal, role=role)
         for one in (CONTAINER, CONTAINER.replace("resourceGroups", "resourcegroups"))
     )
-    assert lower == upper, "Azure ignores case and returns different ones"
+    assert lower == upper

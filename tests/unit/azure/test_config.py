@@ -56,10 +56,10 @@ def test_one_pool_and_access_are_enough() -> None:
     platform = read_azure(bare, subscription=None)
     assert not platform.has_scale_sets, "node auto-provisioning is what a stack has that says nothing"
     assert platform.protected, "what is forgotten must not be what can be destroyed"
-    assert platform.network == AzureNewNetwork(), "a network is made"
-    assert new_cluster(platform.cluster).system_nodes.count == 2, "the operators outlive one of their nodes"
-    assert platform.cluster.login is Login.AZURE_CLI, "kubelogin uses the identity of `az login`"
-    assert (platform.subscription_id, platform.tenant_id) == (None, None), "and Azure is asked whose they are"
+    assert platform.network == AzureNewNetwork()
+    assert new_cluster(platform.cluster).system_nodes.count == 2
+    assert platform.cluster.login is Login.AZURE_CLI
+    assert (platform.subscription_id, platform.tenant_id) == (None, None)
 
 
 def test_provider_settings_become_fields_of_the_platform() -> None:
@@ -103,7 +103,7 @@ def test_a_spot_pool_by_family_omits_sizes_without_spot() -> None:
     ],
 )
 def test_a_family_is_a_name_without_its_number(size: str, family: str | None) -> None:
-    assert family_of(size) == family, "and what pays for more vCPUs than it has is in none"
+    assert family_of(size) == family
 
 
 def test_every_vm_size_is_found_by_its_family() -> None:
@@ -127,13 +127,13 @@ def test_the_default_price_cap_is_the_on_demand_price() -> None:
 @pytest.mark.parametrize("zones", [[1, 2], ["1", "2"], ["1", 2]])
 def test_zones_may_be_numbers_or_text(zones: list[int | str]) -> None:
     platform = nap_platform(changed(".pools[0]", zones=cast("JsonValue", zones)))
-    assert platform.pools[0].zones == ("1", "2"), "Azure takes them as texts"
+    assert platform.pools[0].zones == ("1", "2")
 
 
 def test_a_subnet_id_selects_an_existing_network() -> None:
     network = nap_platform(lambda d: d.update(network=EXISTING_AZURE_NETWORK)).network
-    assert isinstance(network, AzureExistingNetwork), "nothing else says so"
-    assert (network.subnet_id, network.outbound) == (SUBNET, Outbound.NAT_GATEWAY), "with a NAT gateway on it"
+    assert isinstance(network, AzureExistingNetwork)
+    assert (network.subnet_id, network.outbound) == (SUBNET, Outbound.NAT_GATEWAY)
 
 
 def test_default_upgrades_are_those_of_the_component() -> None:
@@ -144,7 +144,7 @@ def test_default_upgrades_are_those_of_the_component() -> None:
 def test_the_default_window_is_valid_for_the_component() -> None:
     window = AzureMaintenanceWindow()
     taken = Maintenance(day="Saturday", start=window.start, hours=window.hours, start_date=window.start_date)
-    assert window.day.value.capitalize() == taken.day, "the day is AKS's, in small letters"
+    assert window.day.value.capitalize() == taken.day
     assert taken.start_date == AzureMaintenanceWindow(hours=4).start_date, "or each update would move it"
 
 
@@ -154,4 +154,4 @@ def tracked(stack: str) -> AzurePlatform:
 
 def test_both_kinds_of_scaling_are_rehearsed() -> None:
     ways = {tracked(stack).cluster.scaling for stack in STACKS}
-    assert ways == set(Scaling), "each kind is rehearsed by a stack"
+    assert ways == set(Scaling)

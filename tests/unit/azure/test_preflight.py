@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
-from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight import Subscription, check_subscription
 from pulumi_holdfast.azure.preflight.checks import preflight_problems
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks
@@ -33,7 +33,7 @@ from tests.support.builders.configurations import (
     read_azure,
     section,
 )
-from tests.support.fakes.pulumi_engine import asked_of
+from tests.support.fakes.pulumi_engine import asked_of, asking_component
 
 CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
 TOKEN = "azure-native:authorization:getClientToken"
@@ -84,14 +84,14 @@ def private(*, public_name: bool = False) -> AzurePlatform:
 
 def test_configured_ids_take_precedence_over_those_of_the_credentials() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev", parent=asking_component())))
     assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
 
 
 def test_missing_ids_come_from_the_credentials() -> None:
     platform = read_azure(nap_document(), subscription=None)
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(platform, "azure-dev")))
+    asking(lambda: found.append(query_subscription(platform, "azure-dev", parent=asking_component())))
     assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
 
 
@@ -101,15 +101,16 @@ def test_existing_scale_sets_are_read_with_their_number_of_nodes() -> None:
             return answers(token, arguments)
         if arguments["agentPoolName"] != "cpu":
             raise PermissionError("ERROR CODE: ResourceNotFound")
-        assert arguments["resourceName"] == arguments["resourceGroupName"] == "holdfast-azure-dev", (
-            "of this stack"
-        )
+        assert arguments["resourceName"] == arguments["resourceGroupName"] == "holdfast-azure-dev"
         return {"count": 3, "tags": {CONFIGURATION_TAG: "a.b"}}
 
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(fixed_platform(), "azure-dev")), answer)
+    asking(
+        lambda: found.append(query_subscription(fixed_platform(), "azure-dev", parent=asking_component())),
+        answer,
+    )
     configuration = ConfigurationDigest(replaced="a", updated="b")
-    assert found[0].pools == {"cpu": ExistingPool(count=3, configuration=configuration)}, "the others are new"
+    assert found[0].pools == {"cpu": ExistingPool(count=3, configuration=configuration)}
 
 
 def test_scale_sets_that_cannot_be_read_stop_the_update() -> None:
@@ -119,11 +120,11 @@ def test_scale_sets_that_cannot_be_read_stop_the_update() -> None:
         return answers(token, arguments)
 
     with pytest.raises(ConfigError, match="AuthorizationFailed"):
-        asking(lambda: query_subscription(fixed_platform(), "azure-dev"), answer)
+        asking(lambda: query_subscription(fixed_platform(), "azure-dev", parent=asking_component()), answer)
 
 
 def test_a_valid_subscription_causes_no_problem() -> None:
-    assert not list(preflight_problems(nap_platform(), FOUND)), "there is nothing to refuse"
+    assert not list(preflight_problems(nap_platform(), FOUND))
 
 
 @pytest.mark.parametrize(
@@ -136,14 +137,14 @@ def test_a_valid_subscription_causes_no_problem() -> None:
 )
 def test_an_unusable_subscription_is_a_problem(found: Subscription, field: str, fix: str) -> None:
     (problem,) = preflight_problems(nap_platform(), found)
-    assert problem.field == field, "the one thing that is wrong"
-    assert fix in problem.fix, "what to do"
+    assert problem.field == field
+    assert fix in problem.fix
 
 
 def test_preflight_raises_problems() -> None:
     platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
     with pytest.raises(ConfigError) as error:
-        asking(lambda: check_subscription(platform, "azure-dev"))
+        asking(lambda: check_subscription(platform, "azure-dev", parent=asking_component()))
     assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
 
 
@@ -166,7 +167,7 @@ def reached(
 
 
 def test_a_public_cluster_is_not_queried() -> None:
-    assert reached(nap_platform(), "timed out") == (None, []), "a public API server is not checked"
+    assert reached(nap_platform(), "timed out") == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -174,22 +175,22 @@ def test_a_public_cluster_is_not_queried() -> None:
 )
 def test_a_private_cluster_that_does_not_answer_is_a_problem(*, public_name: bool, host: str) -> None:
     problem, knocked = reached(private(public_name=public_name), "timed out")
-    assert knocked == [host], "by the name that clients call it by"
+    assert knocked == [host]
     assert problem is not None, "each object in it would be waited for in vain"
-    assert problem.field == "holdfast:platform.cluster.access.private", "what makes it so"
-    assert f"{host} does not answer (timed out)" in problem.value, "and what was tried"
+    assert problem.field == "holdfast:platform.cluster.access.private"
+    assert f"{host} does not answer (timed out)" in problem.value
 
 
 def test_a_cluster_that_answers_or_does_not_exist_causes_no_problem() -> None:
     problem, knocked = reached(private(), None)
-    assert (problem, len(knocked)) == (None, 1), "the run is where it has to be"
-    assert reached(private(), "timed out", refused_to_answer) == (None, []), "a first `up` has none"
+    assert (problem, len(knocked)) == (None, 1)
+    assert reached(private(), "timed out", refused_to_answer) == (None, [])
     found: list[str | None] = []
     asking(
         lambda: found.append(api_server_of("train", by_public_name=True)),
         lambda _token, _arguments: {"fqdn": "", "privateFQDN": "p"},
     )
-    assert found == [None], "a missing host name: there is nothing to call"
+    assert found == [None]
 
 
 def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +209,10 @@ def test_connection_error_is_none_if_the_host_answers(monkeypatch: pytest.Monkey
         return Door()
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    assert connection_error("here") is None, "the host answers"
-    assert opened == [(("here", 443), 5.0), "closed again"], "for seconds, and nothing is left open"
-    assert connection_error("nowhere") == "Name or service not known", "the name is not known"
-    assert connection_error("slow") == "TimeoutError", "the host does not answer; there is always a reason"
+    assert connection_error("here") is None
+    assert opened == [(("here", 443), 5.0), "closed again"]
+    assert connection_error("nowhere") == "Name or service not known"
+    assert connection_error("slow") == "TimeoutError"
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -232,30 +233,22 @@ def test_service_endpoints_are_read_from_the_subnets_own_subscription() -> None:
             }
         }
 
-    assert service_endpoints(SUBNET, get) == {"Microsoft.Sql", "Microsoft.Storage"}, "all of its services"
-    assert asked == [f"https://management.azure.com{SUBNET}?api-version=2024-05-01"], (
-        "the id has the subscription"
-    )
-    assert service_endpoints(SUBNET, lambda _: {"properties": {}}) == set(), (
-        "a subnet without any has no list"
-    )
+    assert service_endpoints(SUBNET, get) == {"Microsoft.Sql", "Microsoft.Storage"}
+    assert asked == [f"https://management.azure.com{SUBNET}?api-version=2024-05-01"]
+    assert service_endpoints(SUBNET, lambda _: {"properties": {}}) == set()
 
 
 @pytest.mark.parametrize("services", [{"Microsoft.Storage"}, {"Microsoft.Storage.Global"}, None])
 def test_a_subnet_with_an_endpoint_for_storage_is_accepted(services: set[str] | None) -> None:
     found = replace(FOUND, subnet_services=None if services is None else frozenset(services))
-    assert not list(preflight_problems(on_existing_subnet(), found)), (
-        "a failed query is a warning, no problem"
-    )
+    assert not list(preflight_problems(on_existing_subnet(), found))
 
 
 def test_a_subnet_without_an_endpoint_for_storage_is_refused_with_the_command() -> None:
     found = replace(FOUND, subnet_services=frozenset({"Microsoft.Sql"}))
     (problem,) = preflight_problems(on_existing_subnet(), found)
     assert problem.field.endswith("network.subnetId"), "Azure would refuse the storage account's rule"
-    assert f"--ids {SUBNET} --service-endpoints Microsoft.Sql Microsoft.Storage" in problem.fix, (
-        "the command replaces the list, so it names those that exist"
-    )
+    assert f"--ids {SUBNET} --service-endpoints Microsoft.Sql Microsoft.Storage" in problem.fix
 
 
 def test_the_subnet_of_an_existing_cluster_needs_the_endpoint_too() -> None:
@@ -266,21 +259,23 @@ def test_the_subnet_of_an_existing_cluster_needs_the_endpoint_too() -> None:
         }
     )
     cluster = ExistingAks(name="shared", resource_group="platform", subnet_id=SUBNET)
-    assert existing_subnet(platform, cluster) == SUBNET, "where the pools' nodes are"
+    assert existing_subnet(platform, cluster) == SUBNET
     (problem,) = subnet_problems(platform, cluster, frozenset())
-    assert problem.field == "holdfast:platform.cluster.existing", "the stack names no subnet"
-    assert f"--ids {SUBNET} --service-endpoints Microsoft.Storage" in problem.fix, "the owner's command"
+    assert problem.field == "holdfast:platform.cluster.existing"
+    assert f"--ids {SUBNET} --service-endpoints Microsoft.Storage" in problem.fix
     managed = replace(cluster, subnet_id="")
-    assert existing_subnet(platform, managed) is None, "another problem says that AKS manages its subnet"
+    assert existing_subnet(platform, managed) is None
 
 
 def test_only_stacks_on_an_existing_subnet_query_it() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(query_subscription(on_existing_subnet(), "azure-dev")))
+    asking(
+        lambda: found.append(query_subscription(on_existing_subnet(), "azure-dev", parent=asking_component()))
+    )
     assert any("subnets/read" in query for query in found[0].failed_queries), (
         "the preview says what is not checked"
     )
-    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev")))
+    asking(lambda: found.append(query_subscription(nap_platform(), "azure-dev", parent=asking_component())))
     assert not any("subnets/read" in query for query in found[1].failed_queries), (
         "its subnet has the endpoint"
     )

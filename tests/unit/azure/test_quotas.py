@@ -87,7 +87,7 @@ class FakeManager:
         return {"value": items[2:] if path.endswith(USAGES) else items}
 
     def run(self, words: tuple[str, ...]) -> CommandResult:
-        assert words[:5] == ("az", "rest", "--method", "get", "--url"), "with the user's own command line"
+        assert words[:5] == ("az", "rest", "--method", "get", "--url")
         try:
             return CommandResult(code=0, output=json.dumps(self.get(words[5])), errors="")
         except LookupError as error:
@@ -102,16 +102,14 @@ def uses(platform: AzurePlatform, manager: FakeManager) -> Mapping[str, QuotaUse
 def test_each_quota_counts_system_nodes_spot_and_fallback_pools() -> None:
     found = uses(DEV, FakeManager())
     everything = found["Total Regional vCPUs"]
-    assert everything.fields == ("cluster.systemNodes", "pools[0]"), "all on-demand machines"
-    assert (everything.asked, everything.granted) == (2 * 4 + 4 * 16, 100), "as the guide says"
+    assert everything.fields == ("cluster.systemNodes", "pools[0]")
+    assert (everything.asked, everything.granted) == (2 * 4 + 4 * 16, 100)
     family = found["Standard DDSv5 Family vCPUs"]
-    assert (family.asked, family.least) == (72, 8), "the system nodes run from the beginning"
-    assert found["Standard DADSv5 Family vCPUs"].least == 0, "the pool can start with the other family"
-    assert found["Standard DADSv5 Family vCPUs"].granted == inf, "-1 is no limit"
+    assert (family.asked, family.least) == (72, 8)
+    assert found["Standard DADSv5 Family vCPUs"].least == 0
+    assert found["Standard DADSv5 Family vCPUs"].granted == inf
     spot = found["Total Regional Low-priority vCPUs"]
-    assert (spot.fields, spot.asked, spot.least) == (("pools[1]",), 64, 2), (
-        "one quota for spot of all families"
-    )
+    assert (spot.fields, spot.asked, spot.least) == (("pools[1]",), 64, 2)
 
 
 def test_machines_of_others_are_all_without_those_of_the_stack() -> None:
@@ -123,13 +121,11 @@ def test_machines_of_others_are_all_without_those_of_the_stack() -> None:
     }
     manager = FakeManager(machines=(nap, spot), scale_sets=(system,))
     found = uses(DEV, manager)
-    assert found["Total Regional vCPUs"].used == 30 - 8, (
-        "one machine of a pool and one system node are its own"
-    )
-    assert found["Standard DDSv5 Family vCPUs"].used == 0, "both of this family"
-    assert found["Standard DADSv5 Family vCPUs"].used == 0, "a spot machine counts against no family"
+    assert found["Total Regional vCPUs"].used == 30 - 8
+    assert found["Standard DDSv5 Family vCPUs"].used == 0
+    assert found["Standard DADSv5 Family vCPUs"].used == 0
     groups = {url for url in manager.urls if "resourceGroups" in url}
-    assert all("/resourceGroups/holdfast-azure-dev-nodes/" in url for url in groups), "AKS puts them there"
+    assert all("/resourceGroups/holdfast-azure-dev-nodes/" in url for url in groups)
 
 
 def test_a_quota_below_one_machine_is_an_error_and_one_below_full_pools_a_warning() -> None:
@@ -139,36 +135,34 @@ def test_a_quota_below_one_machine_is_an_error_and_one_below_full_pools_a_warnin
     assert (
         'error: "Total Regional Low-priority vCPUs" is too small for pools[1], pools[2], pools[3]'
         in errors[-1]
-    ), "3 vCPUs are less than one machine"
-    assert "az quota update --resource-name lowPriorityCores --resource-type lowPriority" in errors[-1], (
-        "what to run"
     )
-    assert any("limit-object value=1792 " in line for line in errors), "for how much"
-    assert any("NDAMSv4_A100Family" in line for line in lines), "under its name in the portal"
+    assert "az quota update --resource-name lowPriorityCores --resource-type lowPriority" in errors[-1]
+    assert any("limit-object value=1792 " in line for line in errors)
+    assert any("NDAMSv4_A100Family" in line for line in lines)
 
 
 @pytest.mark.parametrize("refused", [USAGES, SKUS])
 def test_a_query_without_permission_leaves_values_unknown(refused: str) -> None:
     found = uses(DEV, FakeManager(refused))
-    assert not any(use.blocks or use.is_short for use in found.values()), "nothing is known to be too small"
+    assert not any(use.blocks or use.is_short for use in found.values())
     lines = list(report(tuple(found.values())))
     warned = [line for line in lines if line.startswith("warning: ")]
-    assert len(warned) == len(found), "each is named"
-    assert "AuthorizationFailed" in warned[0], "with the reason"
+    assert len(warned) == len(found)
+    assert "AuthorizationFailed" in warned[0]
 
 
 def test_machines_that_cannot_be_listed_count_as_unknown_use() -> None:
-    assert {use.used for use in uses(DEV, FakeManager(MACHINES)).values()} == {None}, "not as none"
+    assert {use.used for use in uses(DEV, FakeManager(MACHINES)).values()} == {None}
 
 
 def test_requests_name_subscription_location_and_version() -> None:
     manager = FakeManager()
     uses(PROD, manager)
     subscription = f"https://management.azure.com/subscriptions/{PROD.subscription_id}/"
-    assert all(url.startswith(subscription) for url in manager.urls), "those of the stack"
+    assert all(url.startswith(subscription) for url in manager.urls)
     (skus,) = [url for url in manager.urls if urlsplit(url).path.endswith(SKUS)]
-    assert parse_qs(urlsplit(skus).query)["$filter"] == ["location eq 'eastus2'"], "the whole list has 60 MB"
-    assert all("api-version" in parse_qs(urlsplit(url).query) for url in manager.urls), "ARM rejects others"
+    assert parse_qs(urlsplit(skus).query)["$filter"] == ["location eq 'eastus2'"]
+    assert all("api-version" in parse_qs(urlsplit(url).query) for url in manager.urls)
 
 
 def limits() -> LocationLimits:
@@ -184,25 +178,21 @@ def test_an_update_warns_about_quotas_and_sizes_and_continues() -> None:
     lines = list(preflight_warnings(DEV, subscription(limits=limits())))
     sizes = [line for line in lines if "does not offer" in line]
     (line,) = sizes
-    assert "pools[1]: eastus2 does not offer Standard_D2ds_v4" in line, (
-        "a size that is restricted in the location"
-    )
-    assert "ads_v6" not in line, "a restricted zone leaves the others"
-    assert "the pool uses its other VM sizes" in line, "which is no reason to stop"
-    assert any('quota "Standard DDSv5 Family vCPUs" is too small for full pools' in line for line in lines), (
-        "before a job waits for it"
-    )
-    assert not list(preflight_warnings(DEV, subscription())), "nothing is known"
+    assert "pools[1]: eastus2 does not offer Standard_D2ds_v4" in line
+    assert "ads_v6" not in line
+    assert "the pool uses its other VM sizes" in line
+    assert any('quota "Standard DDSv5 Family vCPUs" is too small for full pools' in line for line in lines)
+    assert not list(preflight_warnings(DEV, subscription()))
     (warning,) = preflight_warnings(DEV, subscription(failed_queries=("skus: denied",)))
-    assert "skus: denied" in warning, "what was not checked"
+    assert "skus: denied" in warning
 
 
 def test_the_token_of_the_provider_is_sent_to_resource_manager_only(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, str | None]] = []
 
     def answer(request: object, timeout: float) -> io.BytesIO:
-        assert timeout, "an update does not hang on it"
-        assert isinstance(request, queries.Request), "with headers"
+        assert timeout
+        assert isinstance(request, queries.Request)
         sent.append((request.full_url, request.get_header("Authorization")))
         if "denied" in request.full_url:
             raise HTTPError(
@@ -212,9 +202,9 @@ def test_the_token_of_the_provider_is_sent_to_resource_manager_only(monkeypatch:
 
     monkeypatch.setattr(queries, "urlopen", answer)
     get: Callable[[str], Json] = queries.getter("secret")
-    assert get("https://management.azure.com/x") == {"value": []}, "what it says"
+    assert get("https://management.azure.com/x") == {"value": []}
     with pytest.raises(LookupError, match=r"403 .*AuthorizationFailed"):
         get("https://management.azure.com/denied")
     with pytest.raises(LookupError, match="is not a URL of Azure Resource Manager"):
         get("https://management.azure.com.example.org/x")
-    assert [token for _, token in sent] == ["Bearer secret"] * 2, "and no other host gets it"
+    assert [token for _, token in sent] == ["Bearer secret"] * 2

@@ -13,28 +13,24 @@ MADE = [name for name in PLATFORMS if name not in BROUGHT]
 @pytest.mark.parametrize("name", BROUGHT)
 def test_an_existing_subnet_is_used_by_id_and_not_changed(name: str) -> None:
     recording = stack(name)
-    assert not [found.name for found in recording if found.type.startswith("azure-native:network:")], (
-        "no network, no address, no way out"
-    )
+    assert not [found.name for found in recording if found.type.startswith("azure-native:network:")]
     cluster = recording.one(":ManagedCluster")
     (system,) = objects(cluster, "agentPoolProfiles")
-    assert text(system, "vnetSubnetID") == SUBNET, "its nodes are there"
+    assert text(system, "vnetSubnetID") == SUBNET
     for pool in recording.of(":AgentPool"):
         assert text(pool, "vnetSubnetID") == SUBNET, f"{pool.name}'s too"
     assert value(cluster, "apiServerAccessProfile", "authorizedIPRanges") == [
         "203.0.113.0/24",
         "198.51.100.7/32",
-    ], "they come to the API server by the addresses that are written"
+    ]
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_new_network_has_the_configured_ranges(name: str) -> None:
     recording, asked = stack(name), PLATFORMS[name]().network
     cluster = recording.one(":ManagedCluster")
-    assert text(recording.one(":Subnet"), "addressPrefix") == getattr(asked, "cidr", None), "nodes"
+    assert text(recording.one(":Subnet"), "addressPrefix") == getattr(asked, "cidr", None)
     profile = value(cluster, "networkProfile")
-    assert isinstance(profile, dict), "the cluster has one"
-    assert (profile["podCidr"], profile["serviceCidr"]) == (asked.pods_cidr, asked.services_cidr), (
-        "pods and Services, which the network does not know"
-    )
-    assert profile["outboundType"] == "userAssignedNATGateway", "by the gateway that is on the subnet"
+    assert isinstance(profile, dict)
+    assert (profile["podCidr"], profile["serviceCidr"]) == (asked.pods_cidr, asked.services_cidr)
+    assert profile["outboundType"] == "userAssignedNATGateway"

@@ -65,7 +65,7 @@ def refusal(document: Document) -> str:
 
     recording = record(attempt)
     assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
-    assert len(refusals) == 1, "the engine shows one message"
+    assert len(refusals) == 1
     return refusals[0]
 
 
@@ -113,9 +113,9 @@ def test_a_stack_whose_jobs_cannot_fall_back_is_refused_before_its_first_resourc
     fields: dict[str, JsonValue], field: str, fix: str
 ) -> None:
     message = refusal(with_namespace(**fields))
-    assert f"holdfast:platform.namespaces[0].{field}" in message, "the field and the value"
-    assert "; allowed: jobs that reach an on-demand pool" in message, "what is allowed"
-    assert fix in message, "the fix"
+    assert f"holdfast:platform.namespaces[0].{field}" in message
+    assert "; allowed: jobs that reach an on-demand pool" in message
+    assert fix in message
 
 
 def test_a_machine_type_that_a_larger_one_dominates_can_be_selected() -> None:
@@ -124,7 +124,7 @@ def test_a_machine_type_that_a_larger_one_dominates_can_be_selected() -> None:
     pool = Pool(name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=4)
     facts = pool_facts("cpu", summarize_pool(pool, machines, (), provisioner=Provisioner.LOCAL))
     small = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={INSTANCE_TYPE: "m7i.large"})
-    assert not check_pool(small, facts), "the pool has such machines"
+    assert not check_pool(small, facts)
 
 
 def test_the_shape_that_policies_assume_is_checked_for_a_namespace_without_shapes() -> None:
@@ -153,7 +153,7 @@ def platform_of(stack: str) -> Platform:
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_stack_of_the_repository_is_accepted(stack: str) -> None:
     platform = platform_of(stack)
-    assert not list(reachability_problems(platform.namespaces, summaries(platform))), "users start from it"
+    assert not list(reachability_problems(platform.namespaces, summaries(platform)))
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_a_zone_that_no_pool_of_the_ladder_is_in_is_refused(stack: str, there: s
     location = platform.location if platform.cloud == "azure" else ""
     pool = summaries(platform)["cpu"]
     facts = obj(facts_object(pool)["labelValues"])
-    assert there.format(location=location) in str(facts[ZONE]), "the API server knows the zones"
+    assert there.format(location=location) in str(facts[ZONE])
     zoned = [
         check_pool(
             Shape(requests=LEAST, selector={ZONE: zone.format(location=location)}), pool_facts("cpu", pool)
         )
         for zone in (there, elsewhere)
     ]
-    assert not zoned[0], "its nodes are there"
+    assert not zoned[0]
     (failed,) = zoned[1]
-    assert isinstance(failed, Failed), "no node is there"
-    assert f"Remove {ZONE} from the job" in failed.fix, "as of each label"
+    assert isinstance(failed, Failed)
+    assert f"Remove {ZONE} from the job" in failed.fix
 
 
 SHAPES = st.fixed_dictionaries(
@@ -251,9 +251,9 @@ def test_a_tier_that_max_price_leaves_without_capacity_is_reported_in_the_same_w
     said = list(reachability_warnings(capped, summaries(platform), platform.cloud))
     capped_program = Stack(with_max_price(program(stack), tier, max_price))
     noted = [each.message for each in find_notes(capped_program, {})]
-    assert sorted(said) == sorted(each for each in noted if "maxPrice" in each), f"one text for both: {noted}"
-    assert bool(said) is (words is not None), f"{said}"
-    assert all(words is not None and words in each for each in said), f"{said}"
+    assert sorted(said) == sorted(each for each in noted if "maxPrice" in each)
+    assert bool(said) is (words is not None)
+    assert all(words is not None and words in each for each in said)
     assert not set(find_unreachable(capped_program, {})) - set(find_unreachable(Stack(program(stack)), {}))
 
 

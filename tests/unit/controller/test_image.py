@@ -24,14 +24,14 @@ def pins() -> dict[str, str]:
 
 def test_every_package_is_pinned_by_hash() -> None:
     entries = re.split(r"\n(?=[a-z])", LOCK.strip())
-    assert len(entries) == len(pins()), "each entry is a pin"
-    assert all("--hash=sha256:" in entry for entry in entries), "what was not seen before is not installed"
-    assert "--require-hashes" in DOCKERFILE, "and the build holds it to that"
+    assert len(entries) == len(pins())
+    assert all("--hash=sha256:" in entry for entry in entries)
+    assert "--require-hashes" in DOCKERFILE
 
 
 @pytest.mark.parametrize("package", sorted(pins()))
 def test_the_image_has_the_tested_package_versions(package: str) -> None:
-    assert version(package) == pins()[package], f"{package} of another version is another program"
+    assert version(package) == pins()[package]
 
 
 def test_requirements_match_the_lock_file() -> None:
@@ -41,19 +41,15 @@ def test_requirements_match_the_lock_file() -> None:
 
 
 def test_the_image_is_pinned_non_root_and_based_on_the_default_image() -> None:
-    assert re.search(r"^ARG PYTHON=\S+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE), "pinned by digest"
-    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}, "for every stage"
-    assert re.search(r"^USER 65532:65532$", DOCKERFILE, re.MULTILINE), (
-        "by number: Kubernetes cannot tell whether a name is root's"
-    )
-    assert f"ARG PYTHON=docker.io/library/python:{versions.PYTHON_IMAGE}\n" in DOCKERFILE, (
-        "an own image differs from the default in the place of the program only"
-    )
+    assert re.search(r"^ARG PYTHON=\S+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}
+    assert re.search(r"^USER 65532:65532$", DOCKERFILE, re.MULTILINE)
+    assert f"ARG PYTHON=docker.io/library/python:{versions.PYTHON_IMAGE}\n" in DOCKERFILE
 
 
 def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:
     copied = re.findall(r"^COPY (\S+) /app/(pulumi_holdfast/\S+)$", DOCKERFILE, re.MULTILINE)
-    assert copied, "the image holds sources of this repository"
+    assert copied
     for source, target in copied:
         if (ROOT / source).is_dir():
             shutil.copytree(ROOT / source, tmp_path / target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -71,15 +67,15 @@ def test_the_images_packages_are_sufficient(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert answer.returncode == 0, f"something is missing: {answer.stderr}"
-    assert "--placeholder-image" in answer.stdout, "it is the controller"
+    assert answer.returncode == 0
+    assert "--placeholder-image" in answer.stdout
 
 
 @pytest.mark.registry
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_wheels_exist_for_the_images_python_on_every_platform(machine: str, tmp_path: Path) -> None:
     python = re.search(r"library/python:(\d+\.\d+)\.", DOCKERFILE)
-    assert python, "the base says its Python"
+    assert python
     installed = subprocess.run(
         [
             *(find_uv_bin(), "pip", "install", "--no-config", "--no-deps", "--require-hashes"),
@@ -91,11 +87,9 @@ def test_wheels_exist_for_the_images_python_on_every_platform(machine: str, tmp_
         text=True,
         check=False,
     )
-    assert installed.returncode == 0, f"the image cannot be built: {installed.stderr}"
+    assert installed.returncode == 0
     compiled = {"".join(each.suffixes) for each in tmp_path.rglob("*.so")}
-    assert compiled == {f".cpython-{python[1].replace('.', '')}-{machine}-linux-gnu.so"}, (
-        "what is compiled is for the image's Python and no other"
-    )
+    assert compiled == {f".cpython-{python[1].replace('.', '')}-{machine}-linux-gnu.so"}
 
 
 def link_distribution(package: str, folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.ladder.quantities import format_duration
 from pulumi_holdfast.ladder.quotas import BESIDE
 from pulumi_holdfast.ladder.reachability.shape import MAX_PODS_PER_NODE, MOST_SHAPES
@@ -30,7 +30,7 @@ def test_defaults_of_ladders_are_those_of_the_controller() -> None:
     policy = Policy(tiers=())
     told = {name: row[-1] for name, row in documented("### How jobs move along their ladder").items()}
     assert f"`{policy.failures.value}` failure, the default" in told["failures"]
-    assert policy.return_after is not None, "jobs return by default"
+    assert policy.return_after is not None
     for name, time in (
         ("outageWindow", policy.outage_window),
         ("holdTimeout", policy.hold_timeout),

@@ -35,9 +35,7 @@ def test_every_command_prints_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     recorded = "…"  # the ellipsis of a command that needs the recorded traces, which have no license to copy
     asked = [each for each in commands() if recorded not in each[0]]
-    assert (len(asked), len(commands())) == (10, 11), (
-        "all commands of the page but the one on recorded traces"
-    )
+    assert (len(asked), len(commands())) == (10, 11)
     for command, said in asked:
         assert main(shlex.split(command)) == 0, f"{command} has an answer"
         assert capsys.readouterr().out.rstrip() == said.rstrip(), command

@@ -76,14 +76,14 @@ def is_below(path: str, folders: list[str]) -> bool:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_listed_file_exists(section: str) -> None:
-    assert listed(section), "the section has a table"
+    assert listed(section)
     missing = [path for path in listed(section) if not (ROOT / path).exists()]
     assert not missing, f"{section} lists files that do not exist: {missing}"
 
 
 @pytest.mark.parametrize(("section", "most"), [("## A Kubernetes version", 7), ("## An operator", 8)])
 def test_a_change_touches_few_files(section: str, most: int) -> None:
-    assert len(listed(section)) <= most, "composition roots share what they have in common"
+    assert len(listed(section)) <= most
 
 
 def test_only_the_listed_files_name_the_kubernetes_version() -> None:
@@ -113,7 +113,7 @@ def test_every_listed_file_names_the_kubernetes_version() -> None:
         for path in ([ROOT / each] if (ROOT / each).is_file() else (ROOT / each).iterdir())
     ]
     stale = [str(path) for path in files if versions.KUBERNETES not in path.read_text("utf-8")]
-    assert not stale, f"a new version does not change {stale}"
+    assert not stale
 
 
 def test_tests_of_configuration_and_stacks_read_the_version() -> None:
@@ -140,6 +140,4 @@ def test_only_the_listed_files_name_an_operator() -> None:
     named = modules_naming("kuberay") | {
         path for path in others if "kuberay" in (ROOT / path).read_text("utf-8").lower()
     }
-    assert named - OPERATOR_FACTS.keys() == set(listed("## An operator")), (
-        "another operator is added in these"
-    )
+    assert named - OPERATOR_FACTS.keys() == set(listed("## An operator"))

@@ -24,7 +24,7 @@ from pulumi_holdfast.config.naming import aks_cluster_name, gke_cluster_name, gk
 from pulumi_holdfast.gcp.config.sections import GcpPlatform, Upgrades
 from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs, account_id
-from pulumi_holdfast.gcp.node_pools import grace_of_user_pods
+from pulumi_holdfast.gcp.pools import grace_of_user_pods
 from pulumi_holdfast.gcp.preflight.queries import zones_of_cluster
 from pulumi_holdfast.kubernetes.operators.charted_operator import UPSTREAM
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
@@ -86,7 +86,7 @@ def test_charts_and_images_of_a_mirror_are_listed_at_their_versions(cloud: str) 
 
 def aws_platform(stack: str) -> AwsPlatform:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
-    assert isinstance(platform, AwsPlatform), "it is a stack on AWS"
+    assert isinstance(platform, AwsPlatform)
     return platform
 
 
@@ -98,7 +98,7 @@ def azure_platform(stack: str) -> AzurePlatform:
 
 def gcp_platform(stack: str) -> GcpPlatform:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
-    assert isinstance(platform, GcpPlatform), "it is a stack on Google Cloud"
+    assert isinstance(platform, GcpPlatform)
     return platform
 
 
@@ -112,7 +112,7 @@ def test_quotas_on_aws_cover_full_pools(stack: str) -> None:
     for row in rows:
         owner = row[0] or owner
         told |= {row[2]: int(row[3])} if owner == stack else {}
-    assert told == dict(wanted), "with a lower quota a pool never fills"
+    assert told == dict(wanted)
 
 
 def azure_pools(platform: AzurePlatform) -> Iterator[tuple[Pool, tuple[Machine, ...]]]:
@@ -154,8 +154,8 @@ def gcp_needs(platform: GcpPlatform) -> Needs:
         found[what, CapacityType.ON_DEMAND] += each * nodes
     for pool in platform.pools:
         machine = pool.machine()
-        assert machine is not None, "the parser knows its machine"
-        assert pool.upgrades is Upgrades.SURGE, "a blue-green pool takes twice as much"
+        assert machine is not None
+        assert pool.upgrades is Upgrades.SURGE
         for what, each in gcp_machine_needs(machine, pool.disk_gib):
             found[what, pool.capacity] += each * pool.max_nodes
     return found
@@ -170,7 +170,7 @@ def test_quotas_on_azure_and_google_cloud_cover_full_pools(stack: str) -> None:
             told[row[1], CapacityType.ON_DEMAND] = int(row[2])
             told[row[1], CapacityType.SPOT] = int(row[3] or 0)
     needs = azure_needs(azure_platform(stack)) if cloud == "azure" else gcp_needs(gcp_platform(stack))
-    assert +told == needs, "with a lower quota a pool never fills"
+    assert +told == needs
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_names_equal_those_of_the_program(cloud: str, name: str, where: str) -> 
 
 def test_permissions_of_deployers_are_those_of_the_program(tmp_path: Path) -> None:
     (policy,) = re.findall(r"```json\n(.*?)```", PAGES["aws"].text, re.DOTALL)
-    assert lint({"deployer": policy}, tmp_path) == [], "users copy the IAM policy"
+    assert lint({"deployer": policy}, tmp_path) == []
     given = {
         azure.ACR_PULL,
         azure.AKS_RBAC_CLUSTER_ADMIN,
@@ -207,42 +207,38 @@ def test_permissions_of_deployers_are_those_of_the_program(tmp_path: Path) -> No
     }
     lists = re.findall(r"GuidEquals \{([^}]*)\}", PAGES["azure"].section("## Before"))
     roles = [set(found.split(", ")) for found in lists]
-    assert roles == [given, given], "a missing role stops the first update; an extra one is a risk"
+    assert roles == [given, given]
     enabled = [
         re.findall(r"gcloud services enable (.*?)```", page.text, re.DOTALL)
         for page in (PAGES["gcp"], CONFIGURATION)
     ]
-    assert enabled[0] == enabled[1], "one of the two pages leaves an API out"
-    assert len(enabled[0]) == 1, "there is one command for all of them"
+    assert enabled[0] == enabled[1]
+    assert len(enabled[0]) == 1
 
 
 def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
     platform = azure_platform("azure-prod")
     disks = new_cluster(platform.cluster).disk_encryption_set
-    assert disks is not None, "the stack's file names one"
+    assert disks is not None
     _, _, _, _, group, *_, name = disks.split("/")
     command = f"disk-encryption-set create --name {name} --resource-group {group}"
-    assert command in PAGES["azure"].text, "no command creates another one"
-    assert f"--location {platform.location}" in PAGES["azure"].text, "it is where the stack is"
+    assert command in PAGES["azure"].text
+    assert f"--location {platform.location}" in PAGES["azure"].text
     for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
         for key in filter(None, (new_cluster(stack.cluster).secrets_key, stack.checkpoints.kms_key)):
             _, project, _, location, _, ring, _, name = key.split("/")
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
-            assert command in PAGES["gcp"].text, "no command creates the key in the stack file"
-        assert f"--location {stack.location}" in PAGES["gcp"].text, "the location of the cluster"
+            assert command in PAGES["gcp"].text
+        assert f"--location {stack.location}" in PAGES["gcp"].text
 
 
 def test_a_role_in_a_vault_precedes_what_needs_it_on_azure() -> None:
     before = PAGES["azure"].section("## Before")
     role = before.index("Key Vault Crypto Officer")
     for key in ("holdfast", "checkpoints"):
-        assert role < before.index(f"az keyvault key create --vault-name VAULT --name {key}"), (
-            "in a vault with Azure RBAC, its creator may not create keys"
-        )
-    assert "signed-in-user" in before[role:].split("az keyvault key create")[0], "the role of who creates it"
-    assert before.index("az identity create") < before.rindex("Key Vault Crypto Service Encryption User"), (
-        "the identity has its role before `up`, which comes later on the page"
-    )
+        assert role < before.index(f"az keyvault key create --vault-name VAULT --name {key}")
+    assert "signed-in-user" in before[role:].split("az keyvault key create")[0]
+    assert before.index("az identity create") < before.rindex("Key Vault Crypto Service Encryption User")
 
 
 def test_azcopy_gets_the_address_of_a_container() -> None:
@@ -251,45 +247,43 @@ def test_azcopy_gets_the_address_of_a_container() -> None:
     address = subprocess.run(
         ["sh", "-c", command], env={**os.environ, **variables}, capture_output=True, text=True, check=True
     ).stdout.strip()
-    assert address == "https://checkpoints0a1b2c3d.blob.core.windows.net/vision", (
-        "azcopy takes http addresses with .blob in their host for Blob Storage, and the first folder for the container"
-    )
+    assert address == "https://checkpoints0a1b2c3d.blob.core.windows.net/vision"
 
 
 @pytest.mark.parametrize("manifest", ["jobset-spot.yaml", "jobset-spot-gpu.yaml", "rayjob-spot.yaml"])
 def test_examples_on_azure_keep_the_documented_grace_period(manifest: str) -> None:
     text = (ROOT / "examples/azure" / manifest).read_text("utf-8")
-    assert all(yaml.safe_load_all(text)), "it is a manifest"
+    assert all(yaml.safe_load_all(text))
     submit = PAGES["azure"].section("## Submit")
     (told,) = re.findall(r"`terminationGracePeriodSeconds` of (\d+) or less", submit)
     graces = {int(found) for found in re.findall(r"terminationGracePeriodSeconds: (\d+)", text)}
-    assert graces, "without one a pod asks for 30 seconds"
-    assert max(graces) <= int(told), "spot machines give no more"
+    assert graces
+    assert max(graces) <= int(told)
     chapter = " ".join(OPERATIONS.section("## Azure").split())
-    assert "10 is more than Azure often leaves" in chapter, "the two pages say the same"
+    assert "10 is more than Azure often leaves" in chapter
 
 
 def test_operations_on_azure_are_those_of_the_program() -> None:
     chapter = " ".join(OPERATIONS.section("## Azure").split())
     minutes = [round(math.sqrt(2 * seconds * 4 * 3600) / 60) for seconds in (60, 5)]
-    assert "`√(2·C·T)`" in chapter, "the formula is there"
+    assert "`√(2·C·T)`" in chapter
     told = f"{minutes[0]} minutes for 1 minute to write and an eviction every 4 hours, {minutes[1]} minutes for 5 seconds"
-    assert told in chapter, "its examples follow from the formula"
+    assert told in chapter
     development = azure_platform("azure-dev")
     assert development.cluster.scaling is Scaling.NAP, "node auto-provisioning cannot be stopped"
     stopping = OPERATIONS.section("## Azure").partition("### A development stack on Azure")[2]
     for way in ("pulumi destroy -s azure-dev", "`scaling: fixed`", "azcopy copy"):
-        assert way in stopping, "one of the alternatives to stopping"
-    assert not development.protected, "so it can be destroyed in the evening"
+        assert way in stopping
+    assert not development.protected
     (row,) = [row for row in CONFIGURATION.rows("## `cluster`") if row[0] == "systemNodes"]
-    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[-1], "what tolerates it runs on system nodes"
+    assert f"`{SYSTEM_TAINT.partition('=')[0]}`" in row[-1]
 
 
 @pytest.mark.parametrize("seconds", [0, 30, 120])
 def test_the_documented_grace_of_a_preempted_node_is_its_pools(seconds: int) -> None:
     users = grace_of_user_pods(seconds)
     (row,) = [row for row in OPERATIONS.rows("### A preempted node") if row[0].split("`")[0] == str(seconds)]
-    assert row[1:] == [f"{users} s", f"{seconds - users} s"], "users size their grace periods by this table"
+    assert row[1:] == [f"{users} s", f"{seconds - users} s"]
 
 
 PAGES_WITH_LINKS = ("README.md", *(f"docs/{name}.md" for name in ("economics", "policies", "extending")))
@@ -304,4 +298,4 @@ def test_links_are_not_dead() -> None:
 def test_every_decision_is_in_the_table_of_decisions() -> None:
     written = {path.name for path in (ROOT / "docs" / "adr").glob("0*.md")}
     told = set(re.findall(r"\((0[^)]+\.md)\)", ADRS.text))
-    assert told == written, "a decision that is not listed is not found"
+    assert told == written

@@ -31,7 +31,7 @@ def test_the_table_of_rules_equals_the_pack() -> None:
         ]
         for rule in RULES
     ]
-    assert cells("## Rules", 7) == written, "the table repeats the metadata of the pack"
+    assert cells("## Rules", 7) == written
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
@@ -40,7 +40,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
         for rule in RULES
         for name, setting in rule.settings.items()
     ]
-    assert cells("## Settings", 4) == written, "an undocumented field is not used"
+    assert cells("## Settings", 4) == written
 
 
 def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_have() -> None:
@@ -50,7 +50,7 @@ def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_
     ]
     file = ROOT / "examples/policies/policies.json"
     kept = cast("Json", json.loads(file.read_text("utf-8")))
-    assert kept in shown, "the page shows the example's own file"
+    assert kept in shown
     for configuration in shown:
         assert configuration.keys() <= NAMES | {"all"}, f"{configuration.keys() - NAMES} are no policies"
         for name, given in configuration.items():

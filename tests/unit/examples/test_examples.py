@@ -66,44 +66,44 @@ def test_training_pods_select_spot_and_have_an_account_checkpoints_and_time_to_s
     cloud: str, name: str
 ) -> None:
     pod = obj(training_template(cloud, name)["spec"])
-    assert pod["nodeSelector"] == SELECTORS[cloud], "the labels that nodes of every spot pool have"
+    assert pod["nodeSelector"] == SELECTORS[cloud]
     if cloud == "gcp":
         tolerated = {"key": "cloud.google.com/gke-spot", "operator": "Equal", "value": "true"}
         wanted = [{**tolerated, "effect": "NoSchedule"}]
-        assert pod["tolerations"] == wanted, "outside training namespaces admission does not add it"
+        assert pod["tolerations"] == wanted
         assert safe_to_evict(training_template(cloud, name)) == "false", "the autoscaler would move the pod"
     else:
-        assert "tolerations" not in pod, "admission adds them: users need not know the taints"
+        assert "tolerations" not in pod
         assert "do-not-disrupt" not in text(cloud, name), "Karpenter would send the pod no SIGTERM"
-        assert "azure.workload.identity" not in text(cloud, name), "admission labels pods by their account"
-    assert pod["serviceAccountName"] == account(cloud, name), "the one with access to the checkpoints"
+        assert "azure.workload.identity" not in text(cloud, name)
+    assert pod["serviceAccountName"] == account(cloud, name)
     (container,) = objects(pod["containers"])
-    assert container["envFrom"] == [{"configMapRef": {"name": CHECKPOINTS}}], "CHECKPOINT_URI is in it"
+    assert container["envFrom"] == [{"configMapRef": {"name": CHECKPOINTS}}]
     shortest, longest = GRACE[cloud]
-    assert isinstance(pod["terminationGracePeriodSeconds"], int), "in seconds"
-    assert shortest <= pod["terminationGracePeriodSeconds"] <= longest, "time for a checkpoint, none in vain"
+    assert isinstance(pod["terminationGracePeriodSeconds"], int)
+    assert shortest <= pod["terminationGracePeriodSeconds"] <= longest
 
 
 @every_cloud
 @pytest.mark.parametrize("name", JOBSETS)
 def test_a_jobset_may_be_restarted_five_times_as_a_whole(cloud: str, name: str) -> None:
-    assert obj(spec_of(cloud, name)["failurePolicy"])["maxRestarts"] == 5, "evictions among them"
+    assert obj(spec_of(cloud, name)["failurePolicy"])["maxRestarts"] == 5
     assert job_of(cloud, name)["backoffLimit"] == 0, "one pod alone cannot go on without the others"
 
 
 @every_cloud
 def test_a_rayjob_may_be_tried_again_five_times_and_its_head_is_not_on_spot(cloud: str) -> None:
-    assert spec_of(cloud, "rayjob-spot")["backoffLimit"] == 5, "evictions among them"
+    assert spec_of(cloud, "rayjob-spot")["backoffLimit"] == 5
     group = ray_group(cloud, "headGroupSpec")
     template = obj(group["template"])
     head = obj(template["spec"])
-    assert not {"nodeSelector", "tolerations"} & head.keys(), "an evicted head ends the whole job"
-    assert obj(group["rayStartParams"])["num-cpus"] == "0", "the training runs on the workers"
-    assert cloud == "aws" or head["serviceAccountName"] == account(cloud, "rayjob-spot"), "it is one job"
+    assert not {"nodeSelector", "tolerations"} & head.keys()
+    assert obj(group["rayStartParams"])["num-cpus"] == "0"
+    assert cloud == "aws" or head["serviceAccountName"] == account(cloud, "rayjob-spot")
     assert cloud != "gcp" or safe_to_evict(template) == "false", "the autoscaler would end the whole job"
 
 
 def test_gpus_are_requested_and_their_taint_is_left_to_gke() -> None:
     pod = obj(training_template("gcp", "jobset-spot-gpu")["spec"])
     (container,) = objects(pod["containers"])
-    assert obj(obj(container["resources"])["limits"])["nvidia.com/gpu"] == "8", "a whole machine"
+    assert obj(obj(container["resources"])["limits"])["nvidia.com/gpu"] == "8"

@@ -5,13 +5,8 @@ from dataclasses import replace
 import pytest
 from pulumi import Output
 
-from pulumi_holdfast.gcp.checkpoints import (
-    CheckpointAccess,
-    CheckpointAccessArgs,
-    CheckpointBucket,
-    CheckpointBucketArgs,
-    CustomerKey,
-)
+from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from pulumi_holdfast.gcp.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
@@ -41,21 +36,19 @@ def rules(args: CheckpointBucketArgs) -> dict[str, Json]:
 
 def test_the_bucket_is_private_in_its_location_and_keeps_deleted_objects() -> None:
     inputs = bucket().inputs
-    assert inputs["publicAccessPrevention"] == "enforced", "whatever a later grant says"
-    assert inputs["uniformBucketLevelAccess"] is True, "objects have no permissions of their own"
-    assert inputs["location"] == "EUROPE-WEST4", "as Cloud Storage returns it: no refresh shows a change"
-    assert inputs["project"] == "ml-dev", "set explicitly, not derived from the current user"
-    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 30 * 86400}, "it cannot be shortened"
+    assert inputs["publicAccessPrevention"] == "enforced"
+    assert inputs["uniformBucketLevelAccess"] is True
+    assert inputs["location"] == "EUROPE-WEST4"
+    assert inputs["project"] == "ml-dev"
+    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 30 * 86400}
     assert inputs["versioning"] == {"enabled": False}, "a mounted bucket must have none: set it explicitly"
-    assert "hierarchicalNamespace" not in inputs, "the setting is immutable"
+    assert "hierarchicalNamespace" not in inputs
 
 
 def test_versioning_replaces_soft_delete() -> None:
     inputs = bucket(replace(ARGS, versioned=True)).inputs
-    assert inputs["versioning"] == {"enabled": True}, "an overwritten checkpoint can be restored"
-    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 0}, (
-        "the default of a week would keep expired versions a second time"
-    )
+    assert inputs["versioning"] == {"enabled": True}
+    assert inputs["softDeletePolicy"] == {"retentionDurationSeconds": 0}
 
 
 @pytest.mark.parametrize("versioned", [True, False])
@@ -66,15 +59,15 @@ def test_the_lifecycle_deletes_old_versions_and_uploads_and_no_current_objects(
     assert rules(replace(ARGS, versioned=versioned, retain_days=retain_days)) == {
         "AbortIncompleteMultipartUpload": {"age": 7},
         "Delete": {"daysSinceNoncurrentTime": retain_days, "withState": "ARCHIVED"},
-    }, "nothing is deleted by age, and versions from before soft delete are deleted too"
+    }
 
 
 def test_a_hierarchical_bucket_has_folders_and_no_versioning() -> None:
     args = replace(ARGS, hierarchical=True)
     inputs = bucket(args).inputs
-    assert inputs["hierarchicalNamespace"] == {"enabled": True}, "as configured"
-    assert "versioning" not in inputs, "it rejects the setting"
-    assert list(rules(args)) == ["AbortIncompleteMultipartUpload"], "and has no old versions"
+    assert inputs["hierarchicalNamespace"] == {"enabled": True}
+    assert "versioning" not in inputs
+    assert list(rules(args)) == ["AbortIncompleteMultipartUpload"]
     with pytest.raises(ValueError, match="cannot be versioned"):
         replace(args, versioned=True)
 
@@ -83,18 +76,18 @@ def test_a_hierarchical_bucket_has_folders_and_no_versioning() -> None:
 def test_a_retention_outside_the_limits_is_rejected_for_soft_delete_only(retain_days: int) -> None:
     with pytest.raises(ValueError, match=f"retain_days is {retain_days}: soft delete allows 7 to 90"):
         replace(ARGS, retain_days=retain_days)
-    assert replace(ARGS, retain_days=retain_days, versioned=True), "versions have no limit"
+    assert replace(ARGS, retain_days=retain_days, versioned=True)
 
 
 @pytest.mark.parametrize("protected", [True, False])
 def test_the_bucket_depends_on_the_grant_of_its_key_which_is_retained(protected: bool) -> None:
     recording = recorded(replace(ARGS, key=KEY, protected=protected))
     made, grant = recording.one(":Bucket"), recording.one(":CryptoKeyIAMMember")
-    assert value(made, "encryption", "defaultKmsKeyName") == KEY.name, "the configured key"
-    assert grant.inputs["cryptoKeyId"] == KEY.name, "and no other"
-    assert grant.inputs["member"] == f"serviceAccount:{KEY.storage_agent}", "Cloud Storage's agent encrypts"
-    assert grant.inputs["role"] == "roles/cloudkms.cryptoKeyEncrypterDecrypter", "it may do nothing else"
-    assert grant.name in made.depends_on, "Cloud Storage rejects a bucket whose key it may not use"
+    assert value(made, "encryption", "defaultKmsKeyName") == KEY.name
+    assert grant.inputs["cryptoKeyId"] == KEY.name
+    assert grant.inputs["member"] == f"serviceAccount:{KEY.storage_agent}"
+    assert grant.inputs["role"] == "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+    assert grant.name in made.depends_on
     assert grant.retain_on_delete, "otherwise another stack's bucket with this key would become unreadable"
 
 
@@ -104,8 +97,8 @@ def test_keys_come_from_google_or_kms_and_never_from_the_request(key: CustomerKe
     encryption = mapping(recording.one(":Bucket"), "encryption")
     restriction = ("customerSuppliedEncryptionEnforcementConfig", "restrictionMode")
     assert value(encryption, *restriction) == "FullyRestricted", "other users could not read the checkpoint"
-    assert len(recording.of(":CryptoKeyIAMMember")) == bool(key), "Google's own keys need no grant"
-    assert ("defaultKmsKeyName" in encryption) is bool(key), "only a configured key is named"
+    assert len(recording.of(":CryptoKeyIAMMember")) == bool(key)
+    assert ("defaultKmsKeyName" in encryption) is bool(key)
 
 
 ACCESS = CheckpointAccessArgs(
@@ -131,18 +124,14 @@ def test_the_namespaces_own_folder_is_granted_to_its_trainers_only(preview: bool
     recording = recorded_access(preview=preview)
     (given,) = recording.of("IamMember")
     member = f"principal://iam.googleapis.com/{POOL}/subject/ns/vision/sa/trainer-gcp-dev"
-    assert given.inputs["member"] == member, (
-        "the pods of one service account, by Workload Identity, without the cluster in the principal"
-    )
+    assert given.inputs["member"] == member
     assert given.inputs["role"] == "roles/storage.objectUser", "an admin role could open the folder to others"
     folder = recording.one(":ManagedFolder")
     assert folder.inputs["name"] == "vision/", "without the slash it would match `vision-2/` too"
-    assert folder.inputs["bucket"] == given.inputs["bucket"] == "checkpoints-bucket-0a1b2c3", "the store"
-    assert given.inputs["managedFolder"] == "vision/", "on the folder, not on the bucket"
-    assert "access-folder" in given.depends_on, "a grant needs its folder"
-    assert folder.inputs["forceDestroy"] is True, (
-        "a folder with checkpoints must not block destroy, and only the managed folder is deleted"
-    )
+    assert folder.inputs["bucket"] == given.inputs["bucket"] == "checkpoints-bucket-0a1b2c3"
+    assert given.inputs["managedFolder"] == "vision/"
+    assert "access-folder" in given.depends_on
+    assert folder.inputs["forceDestroy"] is True
 
 
 @pytest.mark.parametrize(

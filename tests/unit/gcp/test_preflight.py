@@ -44,6 +44,7 @@ from tests.support.fakes.gcp_project import (
     asked,
     project,
 )
+from tests.support.fakes.pulumi_engine import asking_component
 from tests.support.invalid_configs.mistakes import changed
 
 PLATFORM = "holdfast:platform"
@@ -57,16 +58,16 @@ def refused(platform: GcpPlatform, found: Project) -> list[str]:
 
 
 def test_a_project_with_everything_causes_no_problem_and_no_warning() -> None:
-    assert not refused(gcp_platform(), project()), "there is nothing to refuse"
-    assert not list(preflight_warnings(gcp_platform(), project())), "nor to say"
+    assert not refused(gcp_platform(), project())
+    assert not list(preflight_warnings(gcp_platform(), project()))
 
 
 def test_a_channel_without_the_version_is_a_problem_that_names_others() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     (problem,) = preflight_problems(platform, project())
-    assert problem.field == f"{PLATFORM}.cluster.channel", "the version is what admission needs"
-    assert f"{kubernetes_minor(-1)}.8-gke.1225000" in problem.value, "what the channel has is said"
-    assert "rapid, regular, extended" in problem.allowed, "and which have more"
+    assert problem.field == f"{PLATFORM}.cluster.channel"
+    assert f"{kubernetes_minor(-1)}.8-gke.1225000" in problem.value
+    assert "rapid, regular, extended" in problem.allowed
     (problem,) = preflight_problems(
         gcp_platform(lambda d: section(d, "cluster").update(version="1.99")), project()
     )
@@ -95,9 +96,9 @@ def test_a_zone_that_the_project_lacks_is_a_problem(
 def test_a_pool_with_a_zone_without_its_machine_is_a_problem_that_names_other_zones() -> None:
     offered = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
     (problem,) = preflight_problems(gcp_platform(), project(offered=offered))
-    assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
-    assert "us-central1-b" in problem.value, "the zone that lacks it"
-    assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix, "and what to write"
+    assert problem.field == f"{PLATFORM}.pools[3].zones"
+    assert "us-central1-b" in problem.value
+    assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix
 
 
 def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> None:
@@ -106,8 +107,8 @@ def test_a_machine_in_none_of_the_zones_is_a_problem_that_names_its_zones() -> N
     assert [problem.field for problem in problems] == [
         f"{PLATFORM}.pools[2].machineType",
         f"{PLATFORM}.pools[3].machineType",
-    ], "both pools of these machines would never be made"
-    assert "`zones: [us-central1-f]`" in problems[0].fix, "the fix names the zone that has it"
+    ]
+    assert "`zones: [us-central1-f]`" in problems[0].fix
     (problem, _) = preflight_problems(gcp_platform(), project(offered=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
 
@@ -128,7 +129,7 @@ EXISTING = SubnetworkRanges(nodes="10.40.0.0/20", pods="10.44.0.0/14", services=
 def test_ranges_of_an_existing_cluster_only_grow(network: Document, fields: list[str], reason: str) -> None:
     platform = gcp_platform(lambda d: d.update(network=network))
     assert refused(platform, project(subnetwork=EXISTING)) == fields, reason
-    assert not refused(platform, project()), "a new stack may have any ranges"
+    assert not refused(platform, project())
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])
@@ -136,11 +137,9 @@ def test_another_namespace_of_the_bucket_is_a_problem(*, hierarchical: bool) -> 
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(hierarchical=hierarchical))
     (problem,) = preflight_problems(platform, project(buckets={"checkpoints-bucket-1": not hierarchical}))
     assert problem.field == f"{PLATFORM}.checkpoints.hierarchical", "the update would replace the bucket"
-    assert f"`hierarchical: {str(not hierarchical).lower()}`" in problem.fix, (
-        "the way to keep the checkpoints"
-    )
+    assert f"`hierarchical: {str(not hierarchical).lower()}`" in problem.fix
     both = {"checkpoints-bucket-1": True, "checkpoints-bucket-2": False}
-    assert not refused(platform, project(buckets=both)), "one of them may be left from a destroyed stack"
+    assert not refused(platform, project(buckets=both))
 
 
 def test_what_an_earlier_update_created_is_found_by_name_and_label() -> None:
@@ -167,9 +166,9 @@ def test_what_an_earlier_update_created_is_found_by_name_and_label() -> None:
         return answers(token, arguments)
 
     found = lookups(answer)
-    assert found.subnetwork == EXISTING, "the ranges of the cluster"
-    assert found.buckets == {"mine": True}, "and the namespace of this stack's bucket"
-    assert asked_names == ["holdfast-gcp-dev-nodes", "mine"], "nothing of another stack"
+    assert found.subnetwork == EXISTING
+    assert found.buckets == {"mine": True}
+    assert asked_names == ["holdfast-gcp-dev-nodes", "mine"]
 
 
 def test_a_stack_without_a_subnetwork_causes_no_warning() -> None:
@@ -179,18 +178,18 @@ def test_a_stack_without_a_subnetwork_causes_no_warning() -> None:
         return answers(token, arguments)
 
     found = lookups(answer)
-    assert found.subnetwork is None, "the first update creates it"
-    assert not found.failed_queries, "which is the usual case, and no reason to warn"
+    assert found.subnetwork is None
+    assert not found.failed_queries
 
 
 def test_failed_queries_cause_one_warning_and_no_problem() -> None:
     found = project(
         zones=None, offered={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
     )
-    assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
+    assert not refused(gcp_platform(), found)
     (warning,) = preflight_warnings(gcp_platform(), found)
-    assert "compute.zones.list: denied; x: denied" in warning, "what was asked"
-    assert "\n" not in warning, "on one line"
+    assert "compute.zones.list: denied; x: denied" in warning
+    assert "\n" not in warning
 
 
 def anywhere(**cluster: str) -> GcpPlatform:
@@ -198,13 +197,11 @@ def anywhere(**cluster: str) -> GcpPlatform:
 
 
 def test_nodes_are_in_the_configured_zones_or_those_of_the_control_plane() -> None:
-    assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3], (
-        "as configured, whatever the project says"
-    )
+    assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3]
     zonal = zones_of_cluster(anywhere(location="us-central1-f"), ZONES)
-    assert zonal == ("us-central1-f",), "a zonal control plane has its nodes there"
+    assert zonal == ("us-central1-f",)
     assert zones_of_cluster(anywhere(), ZONES[1:]) == ZONES[1:], "always the same, or the plan would change"
-    assert zones_of_cluster(anywhere(), None) == ZONES[:3], "the known ones, if the query failed"
+    assert zones_of_cluster(anywhere(), None) == ZONES[:3]
 
 
 @pytest.mark.parametrize(
@@ -224,8 +221,8 @@ def test_similar_stack_names_share_no_identity(one: str, other: str) -> None:
 @given(STACKS, st.integers(14, 63))
 def test_an_identity_respects_its_length_limit(stack: str, longest: int) -> None:
     name = gke_environment(stack, longest)
-    assert is_dns_label(name), f"{name!r} would be refused"
-    assert len(name) <= longest, f"{name!r} is longer than {longest}"
+    assert is_dns_label(name)
+    assert len(name) <= longest
 
 
 @pytest.mark.parametrize(("one", "other"), [("gcp.dev", "gcp-dev"), ("a" * 32, "a" * 33), ("-a", "a")])
@@ -266,23 +263,26 @@ def test_pulumi_up_fails_without_the_plugin_before_any_query(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(check_access=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
-        "the problem appears in the first second"
-    )
+    assert attempt(check_access=True).startswith("gke-gcloud-auth-plugin: got no such command")
     plugin = tmp_path / "gke-gcloud-auth-plugin"
     plugin.touch(mode=0o755)
-    assert attempt(check_access=True).startswith("Google Cloud credentials"), "with it the program goes on"
+    assert attempt(check_access=True).startswith("Google Cloud credentials")
 
 
 @pytest.mark.usefixtures("_no_configuration_is_left_behind")
 def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(check_access=False).startswith("Google Cloud credentials"), "it needs no token"
+    assert attempt(check_access=False).startswith("Google Cloud credentials")
 
 
 def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
     found: list[Project] = []
-    asked(lambda: found.append(ProjectQueries(platform or gcp_platform(), "gcp-dev").project()), answer)
+    asked(
+        lambda: found.append(
+            ProjectQueries(platform or gcp_platform(), "gcp-dev", parent=asking_component()).project()
+        ),
+        answer,
+    )
     return found[0]
 
 
@@ -297,12 +297,12 @@ def silent_about(*tokens: str) -> Callable[[str, Json], Json]:
 
 def test_query_results_become_typed_values() -> None:
     found = lookups()
-    assert found.number == NUMBER, "which principals are named with"
-    assert found.zones == ZONES, "in order, however they are listed"
-    assert found.cluster_zones == ZONES[:3], "those that are written"
-    assert found.offered["us-central1-f"] == WITH_A100, "what each zone has of the stack's machines"
-    assert found.newest == NEWEST, "what each channel has"
-    assert not found.failed_queries, "nothing stays open"
+    assert found.number == NUMBER
+    assert found.zones == ZONES
+    assert found.cluster_zones == ZONES[:3]
+    assert found.offered["us-central1-f"] == WITH_A100
+    assert found.newest == NEWEST
+    assert not found.failed_queries
 
 
 def test_queries_use_the_stacks_project_and_location() -> None:
@@ -315,7 +315,7 @@ def test_queries_use_the_stacks_project_and_location() -> None:
         return answers(token, arguments)
 
     lookups(answer)
-    assert {project_id for _, project_id, _ in asked_for} == {GCP_PROJECT}, "and not of whatever gcloud has"
+    assert {project_id for _, project_id, _ in asked_for} == {GCP_PROJECT}
     places = {(token, place) for token, _, place in asked_for}
     assert places == {
         (PROJECT_DATA, None),
@@ -325,7 +325,7 @@ def test_queries_use_the_stacks_project_and_location() -> None:
         (BUCKETS, None),
         (QUOTAS, None),
         *((TYPES, zone) for zone in ZONES),
-    }, "and nothing that the stack has no use for"
+    }
 
 
 def test_the_storage_agent_is_queried_if_there_is_a_key() -> None:
@@ -336,5 +336,5 @@ def test_the_storage_agent_is_queried_if_there_is_a_key() -> None:
         return answers(token, arguments)
 
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
-    assert lookups(answer, platform).storage_agent == AGENT, "the grant names it"
-    assert STORAGE_AGENT in tokens, "asking makes it, and no grant can name it before"
+    assert lookups(answer, platform).storage_agent == AGENT
+    assert STORAGE_AGENT in tokens

@@ -64,42 +64,36 @@ def uses(
         return CommandResult(code=0, output=json.dumps(given), errors="")
 
     found = {use.name: use for use in project_quota_uses(PLATFORMS[stack](), stack, run)}
-    assert all(words[0] == "gcloud" for words in asked), "with the user's own command line"
+    assert all(words[0] == "gcloud" for words in asked)
     if len(asked) > 1:
         (filter_,) = [word for word in asked[1] if word.startswith("status=")]
-        assert filter_.endswith(f"NOT labels.goog-k8s-cluster-name=holdfast-{stack}"), (
-            "without its own machines"
-        )
+        assert filter_.endswith(f"NOT labels.goog-k8s-cluster-name=holdfast-{stack}")
     return found
 
 
 def test_each_quota_counts_system_nodes_spot_and_fallback_pools() -> None:
     found = uses()
-    assert found["CPUS-per-project-region"].fields == ("cluster.systemNodes",), "E2 has no quota of its own"
-    assert found["CPUS-per-project-region"].asked == 72, "3 zones x 3 nodes x 8 vCPUs"
-    assert found["CPUS-per-project-region"].least == 24, "one node in each zone runs from the beginning"
+    assert found["CPUS-per-project-region"].fields == ("cluster.systemNodes",)
+    assert found["CPUS-per-project-region"].asked == 72
+    assert found["CPUS-per-project-region"].least == 24
     n2 = found["N2-CPUS-per-project-region"]
-    assert n2.fields == ("pools[0]", "pools[1]"), "spot uses the other quota where it has none of its own"
-    assert n2.asked == 20 * 8 + 20 * 32, "both pools, full"
-    assert n2.blocks, "one machine of the spot pool has 32 vCPUs, and 24 are granted"
-    assert found["NVIDIA-A100-GPUS-per-project-region"].asked == 128, "spot has no quota there either"
-    assert found["PREEMPTIBLE-NVIDIA-H100-GPUS-per-project-region"].asked == 32, "and here it has"
-    assert found["GPUS-ALL-REGIONS-per-project"].granted == inf, "-1 is no limit"
-    assert found["HDB-TOTAL-GB-per-project-region"].asked == 2000, "4 boot disks of 500 GB"
-    assert not [name for name in found if name.startswith(("A2-", "A3-"))], (
-        "Compute Engine requires quota for the GPUs of these machines, not for their CPUs"
-    )
+    assert n2.fields == ("pools[0]", "pools[1]")
+    assert n2.asked == 20 * 8 + 20 * 32
+    assert n2.blocks
+    assert found["NVIDIA-A100-GPUS-per-project-region"].asked == 128
+    assert found["PREEMPTIBLE-NVIDIA-H100-GPUS-per-project-region"].asked == 32
+    assert found["GPUS-ALL-REGIONS-per-project"].granted == inf
+    assert found["HDB-TOTAL-GB-per-project-region"].asked == 2000
+    assert not [name for name in found if name.startswith(("A2-", "A3-"))]
 
 
 def test_a_quota_below_one_machine_is_an_error_and_one_below_full_pools_a_warning() -> None:
     lines = list(report(tuple(uses().values())))
     (error,) = [line for line in lines if line.startswith("error: ")]
-    assert "gcloud beta quotas preferences create --service compute.googleapis.com" in error, "what to run"
-    assert error.rstrip("`.").endswith("--preferred-value 800 --dimensions region=us-central1"), (
-        "for how much"
-    )
-    assert any('warning: "NVIDIA-A100' in line for line in lines), "a part of the pool runs"
-    assert any("unlimited" in line for line in lines), "as a word"
+    assert "gcloud beta quotas preferences create --service compute.googleapis.com" in error
+    assert error.rstrip("`.").endswith("--preferred-value 800 --dimensions region=us-central1")
+    assert any('warning: "NVIDIA-A100' in line for line in lines)
+    assert any("unlimited" in line for line in lines)
 
 
 def test_machines_of_others_are_subtracted() -> None:
@@ -112,36 +106,34 @@ def test_machines_of_others_are_subtracted() -> None:
         instances=[instance("n2-standard-4"), instance("a2-highgpu-8g"), instance("x-9"), n1, elsewhere,
                    instance("a3-highgpu-8g", **spot)],
     )  # fmt: skip
-    assert found["N2-CPUS-per-project-region"].used == 4, "that of this region"
-    assert found["CPUS-per-project-region"].used == 4, "N1 counts where E2 does"
-    assert found["NVIDIA-A100-GPUS-per-project-region"].available == 8, "16 without 8"
-    assert found["PREEMPTIBLE-NVIDIA-H100-GPUS-per-project-region"].blocks, "another one has all 8"
-    assert found["SSD-TOTAL-GB-per-project-region"].used is None, "disks without machines are not listed"
+    assert found["N2-CPUS-per-project-region"].used == 4
+    assert found["CPUS-per-project-region"].used == 4
+    assert found["NVIDIA-A100-GPUS-per-project-region"].available == 8
+    assert found["PREEMPTIBLE-NVIDIA-H100-GPUS-per-project-region"].blocks
+    assert found["SSD-TOTAL-GB-per-project-region"].used is None
 
 
 @pytest.mark.parametrize("which", ["listed", "instances"])
 def test_a_query_without_permission_leaves_values_unknown(which: str) -> None:
     found = uses(None) if which == "listed" else uses(instances=None)
-    assert all(use.used is None for use in found.values()), "nothing is known of others"
+    assert all(use.used is None for use in found.values())
     lines = list(report(tuple(found.values())))
     denied = [line for line in lines if "PERMISSION_DENIED: caller may not do this" in line]
-    assert bool(denied) == (which == "listed"), "the reason, on one line"
-    assert which == "instances" or not any(use.blocks for use in found.values()), "which is no error"
+    assert bool(denied) == (which == "listed")
+    assert which == "instances" or not any(use.blocks for use in found.values())
 
 
 def test_a_quota_that_the_project_does_not_list_is_a_warning() -> None:
     found = uses([row("CPUS-per-project-region", 100)])
     assert found["N2-CPUS-per-project-region"].granted is None, "a stack must not be refused for it"
-    assert "CPUS-ALL-REGIONS-per-project" not in found, "and most projects have no such quota"
+    assert "CPUS-ALL-REGIONS-per-project" not in found
 
 
 def test_families_without_a_quota_of_their_own_are_dimensions() -> None:
     found = uses([row("GPUS-PER-GPU-FAMILY-per-project-region", 8, gpu_family="NVIDIA_A100", region=REGION)])
     use = found["GPUS-PER-GPU-FAMILY-per-project-region (NVIDIA_A100)"]
-    assert (use.asked, use.granted) == (128, 8), "on spot, too: there is no other quota"
-    assert use.increase.endswith(f"--dimensions region={REGION},gpu_family=NVIDIA_A100"), (
-        "as the API names it"
-    )
+    assert (use.asked, use.granted) == (128, 8)
+    assert use.increase.endswith(f"--dimensions region={REGION},gpu_family=NVIDIA_A100")
 
 
 def test_a_value_for_the_region_takes_precedence() -> None:
@@ -152,7 +144,7 @@ def test_a_value_for_the_region_takes_precedence() -> None:
         QuotaRow(id="b", locations=("europe-west4",), value=7),
         QuotaRow(id="c", locations=("global",), value=7),
     ]
-    assert granted_in(REGION, rows) == {Quota("a"): 5, Quota("c"): 7}, "and nothing of other regions"
+    assert granted_in(REGION, rows) == {Quota("a"): 5, Quota("c"): 7}
 
 
 def test_every_machine_type_has_its_quotas() -> None:
@@ -168,18 +160,16 @@ def test_every_machine_type_has_its_quotas() -> None:
 def test_an_update_warns_about_quotas_and_continues() -> None:
     granted = granted_in(REGION, [QuotaRow(id="CPUS-per-project-region", value=8)])
     (warning,) = preflight_warnings(PLATFORMS["gcp-prod"](), project(granted=granted))
-    assert 'quota "CPUS-per-project-region" is too small for cluster.systemNodes' in warning, (
-        "which and what for"
-    )
-    assert not list(preflight_warnings(PLATFORMS["gcp-prod"](), project())), "nothing is known"
+    assert 'quota "CPUS-per-project-region" is too small for cluster.systemNodes' in warning
+    assert not list(preflight_warnings(PLATFORMS["gcp-prod"](), project()))
 
 
 def test_a_development_stack_fits_a_new_project() -> None:
     found = quota_uses(PLATFORMS["gcp-dev"](), ZONES[:1], granted_in(REGION, rows_of_a_new_project()))
-    assert not any(use.blocks for use in found), "each part of it starts"
+    assert not any(use.blocks for use in found)
     short = {use.name for use in found if use.is_short}
     full = {"N2-CPUS-per-project-region", "CPUS-ALL-REGIONS-per-project", "SSD-TOTAL-GB-per-project-region"}
-    assert short == full, "and with full pools these are too small"
+    assert short == full
 
 
 def rows_of_a_new_project() -> list[QuotaRow]:

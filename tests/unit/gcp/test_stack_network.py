@@ -14,14 +14,14 @@ MADE = [name for name in PLATFORMS if name != "brought"]
 
 def test_an_existing_network_is_used_by_id_and_not_changed() -> None:
     recording = stack("brought")
-    assert not [found.name for found in recording if found.type.startswith("gcp:compute/")], "nothing is made"
+    assert not [found.name for found in recording if found.type.startswith("gcp:compute/")]
     cluster = recording.one(":Cluster")
-    assert text(cluster, "network") == BROUGHT["network"], "of another project, where it is shared"
-    assert text(cluster, "subnetwork") == BROUGHT["subnetwork"], "with its nodes"
+    assert text(cluster, "network") == BROUGHT["network"]
+    assert text(cluster, "subnetwork") == BROUGHT["subnetwork"]
     assert mapping(cluster, "ipAllocationPolicy") == {
         "clusterSecondaryRangeName": BROUGHT["podsRange"],
         "servicesSecondaryRangeName": BROUGHT["servicesRange"],
-    }, "by the names that the ranges have there"
+    }
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -40,16 +40,14 @@ def test_a_new_network_has_the_configured_ranges(name: str) -> None:
     assert found == [getattr(asked, field) for field in ("cidr", "pods_cidr", "services_cidr")], (
         "nodes, pods and Services, each where they are looked for"
     )
-    assert text(cluster, "subnetwork") == f"{subnetwork.name}-id", "the cluster is in it"
-    assert value(subnetwork, "privateIpGoogleAccess") is True, "checkpoints do not pay for NAT"
+    assert text(cluster, "subnetwork") == f"{subnetwork.name}-id"
+    assert value(subnetwork, "privateIpGoogleAccess") is True
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_no_node_has_a_public_address(name: str) -> None:
     recording = stack(name)
-    assert value(recording.one(":Cluster"), "privateClusterConfig", "enablePrivateNodes") is True, (
-        "by the cluster"
-    )
+    assert value(recording.one(":Cluster"), "privateClusterConfig", "enablePrivateNodes") is True
     for pool in recording.of(":NodePool"):
         assert value(pool, "networkConfig", "enablePrivateNodes") is True, f"{pool.name} can say otherwise"
 
@@ -66,15 +64,13 @@ def test_a_cluster_with_a_dns_endpoint_has_no_other_endpoint() -> None:
     assert value(cluster, "controlPlaneEndpointsConfig") == {
         "dnsEndpointConfig": {"allowExternalTraffic": True},
         "ipEndpointsConfig": {"enabled": False},
-    }, "the name, and no address"
-    assert value(cluster, "masterAuthorizedNetworksConfig") is None, "there is no address to restrict"
-    assert api_server("brought") == {"server": f"https://{DNS_ENDPOINT}"}, (
-        "its certificate is one that every client trusts, and not of the cluster's own authority"
-    )
+    }
+    assert value(cluster, "masterAuthorizedNetworksConfig") is None
+    assert api_server("brought") == {"server": f"https://{DNS_ENDPOINT}"}
 
 
 def test_a_cluster_with_authorized_networks_has_an_ip_endpoint() -> None:
     assert api_server("gcp-dev") == {
         "server": f"https://{GKE_ADDRESS}",
         "certificate-authority-data": AUTHORITY,
-    }, "with the authority that signed for it"
+    }

@@ -25,10 +25,10 @@ GOOGLES_OWN = (f"service-{NUMBER}@gs-project-accounts.", f"service-{NUMBER}@cont
 @every_stack
 def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
     recording = stack(name)
-    account = recording.one(":Account", "cluster-node-account")
+    account = recording.one(":Account", "main-cluster-node-account")
     email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
     nodes = [*recording.of(":Cluster"), *recording.of(":NodePool")]
-    assert len(nodes) == len(PLATFORMS[name]().pools) + 2, "GKE's first pool, the system pool, the others"
+    assert len(nodes) == len(PLATFORMS[name]().pools) + 2
     for found in nodes:
         assert text(found, "nodeConfig", "serviceAccount") == email, f"{found.name}: not the default account"
 
@@ -37,14 +37,14 @@ def test_all_nodes_use_the_stacks_own_service_account(name: str) -> None:
 def test_jobs_have_the_checkpoint_address_and_write_access(namespace: str) -> None:
     recording = stack("gcp-prod")
     address = text(
-        recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
+        recording.one(":ConfigMap", f"main-namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
     )
-    assert address == f"gs://checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
-    account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
+    assert address == f"gs://main-checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
+    account = recording.one(":ServiceAccount", f"main-namespace-{namespace}-trainer")
     assert text(account, "metadata", "name") == "trainer-gcp-prod", "the environment is in it"
-    grant = recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{namespace}-trainers")
+    grant = recording.one(":ManagedFolderIamMember", f"main-checkpoint-access-of-{namespace}-trainers")
     assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), "the trainer only"
-    assert text(grant, "bucket") == "checkpoints-bucket-0a1b2c3", "the stack's own bucket"
+    assert text(grant, "bucket") == "main-checkpoints-bucket-0a1b2c3", "the stack's own bucket"
     assert text(grant, "managedFolder") == f"{namespace}/", "the very folder"
 
 
@@ -58,19 +58,19 @@ def test_two_stacks_in_a_project_share_no_identity_and_no_name() -> None:
     # They differ in a character that Google's names do not have, and otherwise beyond their lengths.
     one, other = f"Team.{'a' * 60}1", f"Team-{'a' * 60}2"
     first, second = (composed(gcp_platform(), name=name) for name in (one, other))
-    assert len(identities(first)) == 3, "the nodes, and the jobs of two namespaces"
+    assert len(identities(first)) == 3
     assert not identities(first) & identities(second), "the one could read the other's checkpoints"
     for kind, field in ((":Cluster", "name"), (":Account", "accountId"), (":Network", "name")):
         assert value(first.one(kind), field) != value(second.one(kind), field), f"{kind}: the second fails"
     name = text(first.one(":Cluster"), "name")
-    assert len(name) <= 40, f"{name}: GKE takes 40 characters"
-    assert name.startswith("holdfast-team-a"), "and the name still shows the stack"
-    assert text(stack("gcp-dev").one(":Cluster"), "name") == "holdfast-gcp-dev", "a short one stays as it is"
+    assert len(name) <= 40
+    assert name.startswith("holdfast-team-a")
+    assert text(stack("gcp-dev").one(":Cluster"), "name") == "holdfast-gcp-dev"
 
 
 def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
     """The taints that a pool is made with, key → value."""
-    found = recording.one(":NodePool", f"pool-{pool}-node-pool")
+    found = recording.one(":NodePool", f"main-pool-{pool}-node-pool")
     return {text(taint, "key"): text(taint, "value") for taint in objects(found, "nodeConfig", "taints")}
 
 
@@ -80,7 +80,7 @@ def test_the_program_taints_spot_nodes_and_gke_taints_gpu_nodes() -> None:
         is_spot = pool.name.endswith("-spot")
         wanted = {"cloud.google.com/gke-spot": "true"} if is_spot else {}
         assert declared_taints(recording, pool.name) == wanted, f"{pool.name}: GKE taints GPU nodes"
-        node_pool = recording.one(":NodePool", f"pool-{pool.name}-node-pool")
+        node_pool = recording.one(":NodePool", f"main-pool-{pool.name}-node-pool")
         assert value(node_pool, "nodeConfig", "spot") is is_spot, "it is what it is called"
         assert text(node_pool, "name") == pool.name, "under the user's own name"
 
@@ -88,13 +88,13 @@ def test_the_program_taints_spot_nodes_and_gke_taints_gpu_nodes() -> None:
 def test_a_compute_class_allows_only_its_pools() -> None:
     recording = stack("with-classes")
     for name, pool in zip(CLASSES, ("a100-spot", "a100"), strict=True):
-        found = recording.one(":ComputeClass", f"class-{name}-compute-class")
+        found = recording.one(":ComputeClass", f"main-class-{name}-compute-class")
         assert value(found, "spec", "priorities") == [{"nodepools": [pool]}], "by the name of its node pool"
         assert value(found, "spec", "whenUnsatisfiable") == "DoNotScaleUp", "no machine of GKE's choice"
         assert declared_taints(recording, pool).get("cloud.google.com/compute-class") == name, (
             "only pods that select the class tolerate its nodes"
         )
-        node_pool = recording.one(":NodePool", f"pool-{pool}-node-pool")
+        node_pool = recording.one(":NodePool", f"main-pool-{pool}-node-pool")
         assert value(node_pool, "nodeConfig", "labels", "cloud.google.com/compute-class") == name, (
             "nodes without it are none of the class"
         )
@@ -103,14 +103,14 @@ def test_a_compute_class_allows_only_its_pools() -> None:
 def test_a_job_tolerates_each_class_of_its_ladder() -> None:
     rules = stack("with-classes").of(":MutatingAdmissionPolicy")
     names = {text(rule, "metadata", "name") for rule in rules}
-    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, "on a ladder too"
+    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names
     for rule in rules:
         if text(rule, "metadata", "name") == "training-spot-pods":
-            assert "a100" not in json.dumps(rule.inputs), "nodes of a class have no taint of ours"
+            assert "a100" not in json.dumps(rule.inputs)
 
 
 def test_without_compute_classes_no_resource_is_registered() -> None:
-    assert not stack("gcp-dev").of(":ComputeClass"), "no pool names a class"
+    assert not stack("gcp-dev").of(":ComputeClass")
 
 
 def test_production_nodes_are_upgraded_only_on_demand() -> None:
@@ -124,7 +124,7 @@ def test_production_nodes_are_upgraded_only_on_demand() -> None:
                 "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
             },
         }
-    ], "a fixed day: one that moves would be a change in every plan"
+    ]
 
 
 @every_stack
@@ -136,36 +136,36 @@ def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> 
 def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_identity() -> None:
     recording = stack("accepting")
     for home in HOMES:
-        name, issuer = f"issuer-of-{home['name']}", home["issuer"]
+        name, issuer = f"main-issuer-of-{home['name']}", home["issuer"]
         account = recording.one(":Account", f"{name}-account")
         email = f"{text(account, 'accountId')}@my-project.iam.gserviceaccount.com"
         pool = text(recording.one(":WorkloadIdentityPool", f"{name}-pool"), "workloadIdentityPoolId")
-        assert re.fullmatch("(?!gcp-)[a-z0-9-]{4,32}", pool), "Google's rule for its name"
+        assert re.fullmatch("(?!gcp-)[a-z0-9-]{4,32}", pool)
         provider = recording.one(":WorkloadIdentityPoolProvider", f"{name}-provider")
-        assert text(provider, "workloadIdentityPoolId") == pool, "one issuer in each pool"
-        assert value(provider, "oidc") == {"issuerUri": issuer}, "a token for anything else is refused"
+        assert text(provider, "workloadIdentityPoolId") == pool
+        assert value(provider, "oidc") == {"issuerUri": issuer}
         subject = "system:serviceaccount:holdfast-system:fallback-controller"
-        assert text(provider, "attributeCondition") == f'assertion.sub == "{subject}"', "one service account"
+        assert text(provider, "attributeCondition") == f'assertion.sub == "{subject}"'
         granted = recording.one(":IAMMember", f"{name}-impersonation")
         principals = (
             f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools"
         )
-        assert text(granted, "member") == f"{principals}/{pool}/subject/{subject}", "and it alone"
-        assert text(granted, "serviceAccountId").endswith(f"/{email}"), "may get tokens of the account"
+        assert text(granted, "member") == f"{principals}/{pool}/subject/{subject}"
+        assert text(granted, "serviceAccountId").endswith(f"/{email}")
         entry = recording.one(":IAMMember", f"{name}-entry")
         role = recording.one(":IAMCustomRole", f"{name}-role")
-        assert text(entry, "role").endswith(text(role, "roleId")), "the account has one role of the project"
-        assert value(role, "permissions") == ["container.clusters.connect", "container.clusters.get"], (
-            "it reaches API servers, and IAM allows it nothing in a cluster"
-        )
+        assert text(entry, "role").endswith(text(role, "roleId"))
+        assert value(role, "permissions") == ["container.clusters.connect", "container.clusters.get"]
         for namespace in ("vision", "tabular"):
-            bound = recording.one(":RoleBinding", f"namespace-{namespace}-fallback-copies")
+            bound = recording.one(":RoleBinding", f"main-namespace-{namespace}-fallback-copies")
             users = [each["name"] for each in objects(bound, "subjects")]
             assert (email in users) is (namespace in cast("list[str]", home["namespaces"])), (
                 "where it is named"
             )
             assert (unique_id(email) in users) is (email in users), "also for a token without the email"
-        policy = recording.one(":ValidatingAdmissionPolicy", "fallback-controller-transfers-fallback-copies")
+        policy = recording.one(
+            ":ValidatingAdmissionPolicy", "main-fallback-controller-transfers-fallback-copies"
+        )
         assert email in str(policy.inputs), "what it writes is judged"
     assert len({text(one, "workloadIdentityPoolId") for one in recording.of(":WorkloadIdentityPool")}) == 2, (
         "the token of one home is nothing to the other"
@@ -175,15 +175,17 @@ def test_a_stack_accepts_the_jobs_of_the_clusters_that_it_names_and_no_other_ide
 def test_a_stack_exports_what_each_home_needs_and_nothing_secret() -> None:
     recording = stack("accepting")
     found = obj(recording.outputs["tokenExchanges"])
-    assert found.keys() == {str(home["issuer"]) for home in HOMES}, "each finds its own by its issuer"
+    assert found.keys() == {str(home["issuer"]) for home in HOMES}
     exchange = obj(found[str(HOMES[0]["issuer"])])
-    pool = text(recording.one(":WorkloadIdentityPool", "issuer-of-us-east-1-pool"), "workloadIdentityPoolId")
+    pool = text(
+        recording.one(":WorkloadIdentityPool", "main-issuer-of-us-east-1-pool"), "workloadIdentityPoolId"
+    )
     provider = (
         f"iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/{pool}/providers/home"
     )
-    assert exchange["tokenAudience"] == f"https://{provider}", "what Google expects a token to be for"
-    assert obj(exchange["google"])["audience"] == f"//{provider}", "and its own name for it"
-    assert stack("gcp-dev").outputs["tokenExchanges"] == {}, "a home learns that its jobs are not accepted"
+    assert exchange["tokenAudience"] == f"https://{provider}"
+    assert obj(exchange["google"])["audience"] == f"//{provider}"
+    assert stack("gcp-dev").outputs["tokenExchanges"] == {}
 
 
 def test_accepted_jobs_use_the_folder_of_their_home_and_no_other() -> None:
@@ -193,23 +195,23 @@ def test_accepted_jobs_use_the_folder_of_their_home_and_no_other() -> None:
     )
     accepted: Document = {**HOMES[0], "checkpoints": "acme/holdfast/home"}
     recording = composed(gcp_platform(lambda document: document.update(acceptsFrom=[accepted])), other=home)
-    address = recording.one(":ConfigMap", "namespace-vision-checkpoints")
+    address = recording.one(":ConfigMap", "main-namespace-vision-checkpoints")
     assert text(address, "data", "CHECKPOINT_URI") == "gs://bucket-of-home/vision", (
         "the address that home has"
     )
     grants = {
-        name: recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{name}-trainers")
+        name: recording.one(":ManagedFolderIamMember", f"main-checkpoint-access-of-{name}-trainers")
         for name in ("vision", "tabular")
     }
     assert [text(each, "bucket") for each in grants.values()] == [
         "bucket-of-home",
-        "checkpoints-bucket-0a1b2c3",
+        "main-checkpoints-bucket-0a1b2c3",
     ], "the bucket in the address, for the named namespace alone"
     assert text(grants["vision"], "managedFolder") == "vision/", "the folder that home's stack has made"
     assert text(grants["vision"], "member").endswith("/subject/ns/vision/sa/trainer-gcp-test"), (
         "the jobs of this cluster"
     )
-    assert [one.name for one in recording.of(":ManagedFolder")] == ["checkpoint-access-of-tabular-folder"], (
-        "another one of the same name would be refused, and its deletion would end home's grant"
-    )
+    assert [one.name for one in recording.of(":ManagedFolder")] == [
+        "main-checkpoint-access-of-tabular-folder"
+    ], "another one of the same name would be refused, and its deletion would end home's grant"
     assert home.read == ["acme/holdfast/home"], "it is read by its full name"

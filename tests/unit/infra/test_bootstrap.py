@@ -58,14 +58,14 @@ def changing(cloud: str) -> int:
 def test_everything_is_made_once_and_a_second_run_makes_nothing_again(cloud: str) -> None:
     fake = FakeCloud(plan=PLANS[cloud])
     first = ran(cloud, fake)
-    assert len(fake.made) == changing(cloud), "all of it"
-    assert not [words for words in fake.made if OUTPUT in " ".join(words)], "each command got its values"
+    assert len(fake.made) == changing(cloud)
+    assert not [words for words in fake.made if OUTPUT in " ".join(words)]
     second = ran(cloud, fake)
     settings = [words for step in PLANS[cloud].steps if step.find is None for words in step.make]
-    assert len(fake.made) == changing(cloud) + len(settings), "only what may be set again is set again"
-    assert first[-1] == second[-1], "and how to use it is said again"
-    assert f'pulumi login "{PLANS[cloud].login}"' in first[-1], "the commands of the guide"
-    assert PLANS[cloud].secrets_provider in first[-1], "with the key"
+    assert len(fake.made) == changing(cloud) + len(settings)
+    assert first[-1] == second[-1]
+    assert f'pulumi login "{PLANS[cloud].login}"' in first[-1]
+    assert PLANS[cloud].secrets_provider in first[-1]
 
 
 def test_a_role_precedes_the_container_and_the_key_that_need_it_on_azure() -> None:
@@ -75,21 +75,17 @@ def test_a_role_precedes_the_container_and_the_key_that_need_it_on_azure() -> No
         "key pulumi": "role Key Vault Crypto Officer",
     }
     for made, role in needs.items():
-        assert steps.index(role) < steps.index(made), (
-            "who creates an account or a vault may not write into it"
-        )
+        assert steps.index(role) < steps.index(made)
     for step in PLANS["azure"].steps:
         if step.what in needs.values():
-            assert step.make[-1][-4:-2] == ("--assignee-object-id", "00000000-0000-0000-0000-000000000001"), (
-                "the role is of the person who runs the next command"
-            )
+            assert step.make[-1][-4:-2] == ("--assignee-object-id", "00000000-0000-0000-0000-000000000001")
 
 
 @every_cloud
 def test_a_dry_run_changes_nothing_and_prints_every_command(cloud: str) -> None:
     fake = FakeCloud(plan=PLANS[cloud])
     said = "\n".join(ran(cloud, fake, dry_run=True))
-    assert not fake.made, "it only looks"
+    assert not fake.made
     for step in PLANS[cloud].steps:
         assert all(shlex.join(words) in said for words in step.make), f"{step.what}: the reviewer sees it"
 
@@ -102,7 +98,7 @@ def test_a_failed_command_is_a_problem_and_the_next_run_continues(cloud: str) ->
         fake = FakeCloud(plan=PLANS[cloud], fails_at=number)
         with pytest.raises(ConfigError, match="AccessDenied") as refused:
             ran(cloud, fake)
-        assert "then run the command again" in str(refused.value), "the fix"
+        assert "then run the command again" in str(refused.value)
         fake.fails_at = None
         ran(cloud, fake)
         assert {*fake.made} == {*whole.made}, f"after a failure at command {number} nothing is missing"
@@ -126,9 +122,7 @@ def test_aws_knows_every_operation_and_option(region: str) -> None:
     for words in (each for step in plan.steps for each in (*step.make, *((step.find,) if step.find else ()))):
         assert list(option_problems(words)) == [], f"{words[2]}: AWS has another form"
     created = next(words for step in plan.steps for words in step.make if "create-bucket" in words)
-    assert ("--create-bucket-configuration" in created) == (region != "us-east-1"), (
-        "S3 rejects the first region"
-    )
+    assert ("--create-bucket-configuration" in created) == (region != "us-east-1")
 
 
 def test_the_buckets_policy_only_denies_requests_without_tls() -> None:
@@ -143,7 +137,7 @@ def test_the_buckets_policy_only_denies_requests_without_tls() -> None:
     assert (statement["Effect"], statement["Condition"]) == (
         "Deny",
         {"Bool": {"aws:SecureTransport": "false"}},
-    ), "TLS"
+    )
 
 
 def arguments(*words: str) -> argparse.Namespace:
@@ -181,5 +175,5 @@ def test_the_guide_uses_the_command(cloud: str) -> None:
     (line,) = [line for line in page.splitlines() if line.startswith("holdfast bootstrap ")]
     parsed = arguments(*shlex.split(line)[2:])
     plan = plan_of(cloud, parsed.name, parsed.region, parsed.project, FakeCloud(plan=PLANS[cloud]))
-    assert f'pulumi login "{plan.login}"' in page, "the next command is the one that it prints"
-    assert f'--secrets-provider "{plan.secrets_provider}"' in page, "and so is the one after it"
+    assert f'pulumi login "{plan.login}"' in page
+    assert f'--secrets-provider "{plan.secrets_provider}"' in page

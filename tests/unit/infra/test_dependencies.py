@@ -6,10 +6,10 @@ from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_s
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import value
 
-OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
-KARPENTER = frozenset({"karpenter-operator-controller", "karpenter-operator-crds"})
-AKS, GKE = "cluster-control-plane-aks", "cluster-control-plane-gke"
-GKE_SYSTEM, AKS_DEPLOYER = "cluster-system-nodes", "cluster-deployer-role-assignment"
+OPERATORS = frozenset({"main-operators-jobset-controller", "main-operators-kuberay-controller"})
+KARPENTER = frozenset({"main-karpenter-operator-controller", "main-karpenter-operator-crds"})
+AKS, GKE = "main-cluster-control-plane-aks", "main-cluster-control-plane-gke"
+GKE_SYSTEM, AKS_DEPLOYER = "main-cluster-system-nodes", "main-cluster-deployer-role-assignment"
 EKS_ACCESS = (":AccessPolicyAssociation", ":Addon", ":NodeGroup", ":SecurityGroupIngressRule", ":Cluster")
 
 MODULES = {"aws": aws_stacks, "azure": azure_stacks, "gcp": gcp_stacks, "local": local_stacks}
@@ -30,10 +30,10 @@ CHECKPOINT_ACCESS = {
 }
 #: What drains the nodes of pools, or must exist before they join.
 DRAINING = {
-    "aws": KARPENTER | OPERATORS | {"device-plugins-nvidia", "node-access-entry"},
+    "aws": KARPENTER | OPERATORS | {"main-device-plugins-nvidia", "main-node-access-entry"},
     "azure": frozenset({AKS}),
     "gcp": frozenset({GKE_SYSTEM}),
-    "local": frozenset({"karpenter-operator-controller"}),
+    "local": frozenset({"main-karpenter-operator-controller"}),
 }
 NETWORK = {
     "aws": (":Vpc", ":Subnet", ":Route", ":NatGateway", ":VpcEndpoint", ":RouteTableAssociation", ":InternetGateway"),
@@ -61,7 +61,7 @@ def pools(recording: Recording) -> list[Recorded]:
 @every_stack
 def test_namespaces_are_deleted_before_what_their_finalizers_need(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
-    namespaces = [found for found in recording.of(":Namespace") if found.parent.startswith("namespace-")]
+    namespaces = [found for found in recording.of(":Namespace") if found.parent.startswith("main-namespace-")]
     assert namespaces, "teams train somewhere"
     for namespace in namespaces:
         earlier = recording.everything_before(namespace)
@@ -69,29 +69,29 @@ def test_namespaces_are_deleted_before_what_their_finalizers_need(cloud: str, na
         assert earlier >= names(recording, ":NodePool", ":AgentPool", ":ComputeClass"), (
             "pods hold their nodes"
         )
-        assert "fallback-policy" in earlier, "its ladder is one of these"
-        assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
+        assert "main-fallback-policy" in earlier, "its ladder is one of these"
+        assert "main-fallback-controller-deployment" in earlier, "a job that is half way is not left there"
         assert earlier >= names(recording, "MutatingAdmissionPolicyBinding"), "pods would stay pending"
-        own = f"checkpoint-access-of-{namespace.parent.removeprefix('namespace-')}"
+        own = f"main-checkpoint-access-of-{namespace.parent.removeprefix('main-namespace-')}"
         access = {f"{own}-{part}" for part in CHECKPOINT_ACCESS[cloud]}
-        assert earlier >= access, "a pod writes its last checkpoint with them"
+        assert earlier >= access
 
 
 @every_stack
 def test_pools_are_deleted_before_what_drains_their_nodes(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
-    assert len(pools(recording)) == len(MODULES[cloud].PLATFORMS[name]().pools), "one for each in the file"
+    assert len(pools(recording)) == len(MODULES[cloud].PLATFORMS[name]().pools)
     for pool in pools(recording):
         earlier = recording.everything_before(pool)
-        assert earlier >= DRAINING[cloud], "they remove finalizers, and taint GPU nodes"
+        assert earlier >= DRAINING[cloud]
         if pool.type.startswith("kubernetes:"):
-            assert pool.name.replace("node-pool", "node-class") in earlier, "its machines end by its class"
+            assert pool.name.replace("node-pool", "node-class") in earlier
 
 
 @every_stack
 def test_the_fallback_controller_is_deleted_before_the_pools(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
-    earlier = recording.everything_before(recording.one(":Deployment", "fallback-controller-deployment"))
+    earlier = recording.everything_before(recording.one(":Deployment", "main-fallback-controller-deployment"))
     assert earlier >= {pool.name for pool in pools(recording)}, "removed nodes look like evictions"
     assert not earlier & names(recording, "TrainingNamespace"), "and jobs go before it"
 
@@ -100,8 +100,12 @@ def needs_of_objects(cloud: str, recording: Recording) -> set[str]:
     """What an object in the cluster needs to be created, deleted and reconciled."""
     if cloud != "aws":
         return {"azure": {AKS, AKS_DEPLOYER}, "gcp": {GKE, GKE_SYSTEM}}[cloud]
-    access = {found for found in names(recording, *EKS_ACCESS) if found.startswith("cluster-")}
-    assert access >= {"cluster-control-plane-eks", "cluster-system-nodes", "cluster-services-coredns"}, "all"
+    access = {found for found in names(recording, *EKS_ACCESS) if found.startswith("main-cluster-")}
+    assert access >= {
+        "main-cluster-control-plane-eks",
+        "main-cluster-system-nodes",
+        "main-cluster-services-coredns",
+    }, "all"
     return access
 
 
@@ -109,10 +113,10 @@ def needs_of_objects(cloud: str, recording: Recording) -> set[str]:
 def test_objects_in_the_cluster_are_deleted_before_access_and_nodes(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     inside = [resource for resource in recording if resource.type.startswith("kubernetes:")]
-    assert len(inside) > 15, "operators, admission, namespaces"
+    assert len(inside) > 15
     needed = needs_of_objects(cloud, recording)
     for resource in inside:
-        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert resource.provider == "main-cluster-kubernetes", f"{resource.name} would go to another cluster"
         assert recording.everything_before(resource) >= needed, f"{resource.name} could not be deleted"
 
 
@@ -121,7 +125,7 @@ def test_the_network_is_deleted_last(cloud: str, name: str) -> None:
     recording = MODULES[cloud].stack(name)
     network = {each for each in names(recording, *NETWORK[cloud]) if cloud != "aws" or "network-" in each}
     assert bool(network) == ("brought" not in name), "an existing network stays as it is"
-    group = {"group-group"} if cloud == "azure" else set[str]()
+    group = {"main-group-group"} if cloud == "azure" else set[str]()
     for kind in USERS_OF_NETWORK[cloud]:
         for resource in recording.of(kind):
             earlier = recording.everything_before(resource)
@@ -132,23 +136,23 @@ def test_the_network_is_deleted_last(cloud: str, name: str) -> None:
 def test_karpenter_is_deleted_after_node_classes(name: str) -> None:
     recording = aws_stacks.stack(name)
     classes = recording.of(":EC2NodeClass")
-    assert len(classes) == len(recording.of(":NodePool")), "each pool has its own"
+    assert len(classes) == len(recording.of(":NodePool"))
     for node_class in classes:
-        assert recording.everything_before(node_class) >= KARPENTER, "it removes the instance profile"
+        assert recording.everything_before(node_class) >= KARPENTER
 
 
 @every_aws_stack
 def test_spot_pools_and_identities_of_pods_depend_on_what_they_need_to_start(name: str) -> None:
     recording = aws_stacks.stack(name)
     spot = [pool for pool in recording.of(":NodePool") if "spot" in str(value(pool, "spec", "template"))]
-    assert spot, "that is what the stack is for"
+    assert spot
     for pool in spot:
         earlier = recording.everything_before(pool)
-        assert "spot-role-role" in earlier, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+        assert "main-spot-role" in earlier, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
     for association in recording.of(":PodIdentityAssociation"):
-        if association.name != "cluster-services-ebs-identity":
+        if association.name != "main-cluster-services-ebs-identity":
             earlier = recording.everything_before(association)
-            assert "cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
+            assert "main-cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
 
 
 @pytest.mark.parametrize(
@@ -167,10 +171,10 @@ def test_scale_sets_depend_on_each_other_and_no_other_pools_do(cloud: str, name:
 def test_a_compute_class_depends_on_the_pools_that_it_names() -> None:
     recording = gcp_stacks.stack("with-classes")
     classes = {str(value(each, "metadata", "name")): each for each in recording.of(":ComputeClass")}
-    assert classes.keys() == {*gcp_stacks.CLASSES}, "those in the file"
+    assert classes.keys() == {*gcp_stacks.CLASSES}
     for name, pool in zip(gcp_stacks.CLASSES, ("a100-spot", "a100"), strict=True):
         earlier = recording.everything_before(classes[name])
-        assert f"pool-{pool}-node-pool" in earlier, "GKE shows a class without its pool as unhealthy"
+        assert f"main-pool-{pool}-node-pool" in earlier, "GKE shows a class without its pool as unhealthy"
 
 
 @every_gcp_stack
@@ -183,7 +187,7 @@ def test_grants_to_jobs_follow_the_identity_pool(name: str) -> None:
         # Identities of other clusters are in pools of their own.
         and ".svc.id.goog/" in str(value(each, "member"))
     ]
-    assert len(grants) == len(platform.namespaces), "each namespace is let in to its checkpoints"
+    assert len(grants) == len(platform.namespaces)
     for grant in grants:
         earlier = recording.everything_before(grant)
-        assert GKE in earlier, "400 Identity Pool does not exist, in a project's first hour"
+        assert GKE in earlier

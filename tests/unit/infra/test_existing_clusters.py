@@ -98,15 +98,13 @@ def aks(found: ExistingAks) -> list[Problem]:
 
 
 def test_a_cluster_with_everything_causes_no_problem() -> None:
-    assert not eks(EKS), "EKS has what the stack needs"
-    assert not gke(GKE), "GKE has"
+    assert not eks(EKS)
+    assert not gke(GKE)
     assert not aks(AKS), f"AKS has, and spells {AZURE_LOCATION} in its own way"
 
 
 def test_a_failed_optional_query_causes_no_problem() -> None:
-    assert not eks(replace(EKS, has_pod_identity=None, groups=None, public_subnets=None)), (
-        "a caller without the permission to look may still have the permission to create"
-    )
+    assert not eks(replace(EKS, has_pod_identity=None, groups=None, public_subnets=None))
 
 
 #: Cloud → the problems of a cluster there; and clusters, each without one thing, with a part of the fix.
@@ -153,15 +151,15 @@ def test_a_missing_property_of_a_cluster_is_a_problem(cloud: str, case: str) -> 
     cluster, fix = clusters[case]
     found = problems_of(cluster)
     assert len(found) == 1, f"one thing is missing, and it causes {[str(problem) for problem in found]}"
-    assert found[0].field.startswith("holdfast:platform.cluster."), "the field that names the cluster"
-    assert fix in found[0].fix, "what its owner has to do"
+    assert found[0].field.startswith("holdfast:platform.cluster.")
+    assert fix in found[0].fix
 
 
 def test_subnets_in_another_vpc_are_a_problem() -> None:
     other: JsonValue = {"vpcId": "vpc-0123456789abcdef9", "privateSubnetIds": [*SUBNETS]}
     (problem,) = eks(EKS, network=other)
-    assert problem.field == "holdfast:platform.network.vpcId", "which field is wrong"
-    assert f"vpcId: {VPC}" in problem.fix, "and what is right"
+    assert problem.field == "holdfast:platform.network.vpcId"
+    assert f"vpcId: {VPC}" in problem.fix
 
 
 def test_fields_of_a_new_cluster_are_rejected_beside_an_existing_one() -> None:
@@ -177,8 +175,8 @@ def test_fields_of_a_new_cluster_are_rejected_beside_an_existing_one() -> None:
     )
     for found, field in cases:
         (problem,) = found
-        assert problem.field == f"holdfast:platform.cluster.{field}", "the field that has no effect"
-        assert "the owner of an existing cluster sets it" in problem.fix, "why"
+        assert problem.field == f"holdfast:platform.cluster.{field}"
+        assert "the owner of an existing cluster sets it" in problem.fix
 
 
 def test_a_new_network_is_rejected_beside_an_existing_cluster() -> None:
@@ -192,11 +190,11 @@ def test_a_new_network_is_rejected_beside_an_existing_cluster() -> None:
     for found in cases:
         (problem,) = found
         assert problem.field == "holdfast:platform.network", "the section that would have no effect"
-        assert "the cluster's network" in problem.fix, "what is used instead"
+        assert "the cluster's network" in problem.fix
     (extra,) = azure_problems(
         on_existing(nap_document, azure, network={"subnetId": SUBNET, "podsCidr": "10.244.0.0/14"})
     )
-    assert extra.field == "holdfast:platform.network.podsCidr", "the cluster has its pods' addresses"
+    assert extra.field == "holdfast:platform.network.podsCidr"
 
 
 def test_a_name_that_no_cluster_can_have_is_rejected() -> None:
@@ -206,4 +204,4 @@ def test_a_name_that_no_cluster_can_have_is_rejected() -> None:
         azure_problems(on_existing(nap_document, {"existing": "-", "resourceGroup": "platform"})),
     ):
         (problem,) = found
-        assert "prints" in problem.fix, "the command that lists names"
+        assert "prints" in problem.fix

@@ -115,7 +115,7 @@ def test_a_platform_written_again_parses_to_the_same(cloud: str, data: st.DataOb
     platform = CONFIGURATIONS[cloud].read(document, region)
     text = platform.model_dump_json(by_alias=True, exclude_none=True, exclude=CONFIGURATIONS[cloud].settings)
     written = cast("Json", json.loads(text))
-    assert CONFIGURATIONS[cloud].read({**written}, region) == platform, "nothing is lost or changed"
+    assert CONFIGURATIONS[cloud].read({**written}, region) == platform
 
 
 def mappings(value: JsonValue) -> Iterator[Document]:
@@ -135,7 +135,7 @@ def test_an_unknown_field_anywhere_is_exactly_one_problem(cloud: str, data: st.D
     document = cast("Document", json.loads(json.dumps(document)))
     data.draw(st.sampled_from(list(mappings(document))))["surprise"] = 1
     (found,) = CONFIGURATIONS[cloud].problems(document, region)
-    assert found.field.endswith(".surprise"), "the field, without Pydantic's tags of variants"
+    assert found.field.endswith(".surprise")
 
 
 @every_configuration
@@ -163,8 +163,8 @@ def test_any_document_parses_or_causes_problems_with_a_fix(cloud: str, document:
     complete: Document = {**document, "cloud": cloud} if isinstance(document, dict) else {"cloud": cloud}
     for region in (None, "mars"):
         found = CONFIGURATIONS[cloud].problems(complete, region)
-        assert found, "a random document has no valid pools"
-        assert all(problem.fix for problem in found), "each problem has a fix"
+        assert found
+        assert all(problem.fix for problem in found)
 
 
 @given(cloud_configs.local(), st.data())
@@ -188,9 +188,9 @@ def test_a_missing_pool_is_one_problem_for_each_tier_that_names_it(
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_stack_of_the_repository_is_valid_and_ends_on_demand(stack: str) -> None:
     platform = load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml")
-    assert platform.cloud == stack.partition("-")[0], "the file says which cloud it is for"
+    assert platform.cloud == stack.partition("-")[0]
     own = {"aws": ("aws",), "azure": ("azure-native",), "gcp": ("gcp",)}.get(platform.cloud, ())
-    assert provider_packages(platform) == (*own, "kubernetes"), "no stack needs another cloud's provider"
+    assert provider_packages(platform) == (*own, "kubernetes")
     capacity = {pool.name: pool.capacity for pool in platform.pools}
     for namespace in platform.namespaces:
         assert capacity[namespace.ladder[-1].pool] is CapacityType.ON_DEMAND, f"{namespace.name}: the end"
@@ -208,10 +208,10 @@ def test_a_default_quota_counts_only_the_pools_of_its_ladder() -> None:
 @pytest.mark.parametrize("stack", ["aws-dev", "azure-dev", "gcp-dev"])
 def test_a_development_stack_needs_no_gpu_quota_and_can_be_destroyed(stack: str) -> None:
     platform = load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml")
-    assert platform.cloud != "local", "a cloud's development stack"
-    assert not any(pool.has_gpus for pool in platform.scheduling_pools()), "new accounts have no GPU quota"
-    assert not platform.protected, "it is for experiments"
-    assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools), "it shows what spot does"
+    assert platform.cloud != "local"
+    assert not any(pool.has_gpus for pool in platform.scheduling_pools())
+    assert not platform.protected
+    assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools)
 
 
 def test_parsing_stacks_imports_no_sdk_and_the_local_stack_imports_none_of_a_cloud() -> None:
@@ -244,11 +244,11 @@ def test_the_examples_of_the_documentation_are_valid(
     cloud: str, examples: int, keys: tuple[str, ...]
 ) -> None:
     found = re.findall(r"```yaml\n(.*?)```", documented(cloud), re.DOTALL)
-    assert len(found) == examples, "one for each kind of stack"
+    assert len(found) == examples
     for example in found:
         config = cast("dict[str, Document]", yaml.safe_load(example)["config"])
         values = [str(config[key]) for key in keys]
-        assert not CLOUDS[cloud].problems(config["holdfast:platform"], *values), "users copy it first"
+        assert not CLOUDS[cloud].problems(config["holdfast:platform"], *values)
 
 
 @pytest.mark.parametrize(("addresses", "bits"), [(0, 0), (1, 0), (2, 1), (4, 2), (5, 3), (256, 8), (257, 9)])
@@ -294,7 +294,7 @@ DIGEST = "sha256:" + 64 * "a"
     ],
 )
 def test_a_complete_image_reference_is_valid(image: str | None) -> None:
-    assert ControllerSection(image=image).image == image, "as it is; without one, the program knows its own"
+    assert ControllerSection(image=image).image == image
 
 
 @pytest.mark.parametrize(

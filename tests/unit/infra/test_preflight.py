@@ -23,7 +23,7 @@ from tests.support.builders.configurations import (
     section,
 )
 from tests.support.fakes import aws_account, gcp_project
-from tests.support.fakes.pulumi_engine import asked_of
+from tests.support.fakes.pulumi_engine import asked_of, asking_component
 
 Answer = Callable[[str, Json], Json]
 
@@ -47,12 +47,16 @@ class Cloud(NamedTuple):
 
 def check_gcp(answer: Answer) -> None:
     platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
-    gcp_project.asked(lambda: check_project(platform, "gcp-dev"), answer)
+    gcp_project.asked(lambda: check_project(platform, "gcp-dev", parent=asking_component()), answer)
 
 
 def check_azure(answer: Answer) -> None:
     platform = read_azure(nap_document(), subscription=None)
-    asked_of(answer, lambda: check_subscription(platform, "azure-dev"), stack="azure-dev")
+    asked_of(
+        answer,
+        lambda: check_subscription(platform, "azure-dev", parent=asking_component()),
+        stack="azure-dev",
+    )
 
 
 def no_answers(_token: str, _arguments: Json) -> Json:
@@ -60,7 +64,7 @@ def no_answers(_token: str, _arguments: Json) -> Json:
 
 
 def check_aws(answer: Answer) -> None:
-    aws_account.asked(lambda: check_account(aws_platform(), "aws-dev"), answer)
+    aws_account.asked(lambda: check_account(aws_platform(), "aws-dev", parent=asking_component()), answer)
 
 
 AWS = (aws_account.IDENTITY, aws_account.ROLES)
@@ -113,12 +117,12 @@ def test_a_missing_credential_plugin_is_a_problem_with_its_installation(cloud: s
         looked_for.append(command)
         return f"/usr/bin/{command}"
 
-    assert CLOUDS[cloud].plugin_problem(find) is None, "an installed one causes none"
-    assert looked_for == [CLOUDS[cloud].plugin], "no other command is needed"
+    assert CLOUDS[cloud].plugin_problem(find) is None
+    assert looked_for == [CLOUDS[cloud].plugin]
     problem = CLOUDS[cloud].plugin_problem(lambda _: None)
     assert problem is not None, "otherwise the cluster is created without access to it"
-    assert problem.field == CLOUDS[cloud].field, "the command that is missing"
-    assert CLOUDS[cloud].install in problem.fix, "one way to get it"
+    assert problem.field == CLOUDS[cloud].field
+    assert CLOUDS[cloud].install in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -128,9 +132,9 @@ def test_a_failed_required_query_is_one_problem_of_the_credentials(cloud: str, t
     with pytest.raises(ConfigError) as error:
         CLOUDS[cloud].check(silent_about(cloud, token))
     (problem,) = error.value.problems
-    assert problem.field == CLOUDS[cloud].credentials, "the field to fix"
-    assert "you may not ask" in problem.value, "the reason that the cloud gives"
-    assert CLOUDS[cloud].login in problem.fix, "and how"
+    assert problem.field == CLOUDS[cloud].credentials
+    assert "you may not ask" in problem.value
+    assert CLOUDS[cloud].login in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -141,8 +145,8 @@ def test_another_failed_query_causes_one_warning_and_no_problem(
 ) -> None:
     CLOUDS[cloud].check(silent_about(cloud, token))
     (warning,) = warnings
-    assert "you may not ask" in warning, "the user learns why, and may still deploy"
-    assert cloud == "aws" or warning.count("you may not ask") == 1, "once, however many zones are queried"
+    assert "you may not ask" in warning
+    assert cloud == "aws" or warning.count("you may not ask") == 1
 
 
 def test_preflight_raises_all_problems_without_warnings(warnings: list[str]) -> None:
@@ -152,11 +156,12 @@ def test_preflight_raises_all_problems_without_warnings(warnings: list[str]) -> 
     with pytest.raises(ConfigError) as error:
         check_aws(without_quota)
     fields = {problem.field for problem in error.value.problems}
-    assert fields == {f"holdfast:platform.pools[{index}]" for index in (2, 3)}, "both pools of A100 machines"
+    assert fields == {f"holdfast:platform.pools[{index}]" for index in (2, 3)}
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     with pytest.raises(ConfigError) as error:
         gcp_project.asked(
-            lambda: check_project(platform, "gcp-dev"), silent_about("gcp", gcp_project.ZONE_NAMES)
+            lambda: check_project(platform, "gcp-dev", parent=asking_component()),
+            silent_about("gcp", gcp_project.ZONE_NAMES),
         )
-    assert [each.field for each in error.value.problems] == ["holdfast:platform.cluster.channel"], "all of it"
+    assert [each.field for each in error.value.problems] == ["holdfast:platform.cluster.channel"]
     assert not warnings, "nothing else is said of a stack that cannot be"

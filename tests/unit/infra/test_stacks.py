@@ -77,14 +77,14 @@ def of(name: str) -> Recording:
 def test_a_preview_registers_what_an_up_registers(cloud: str, name: str) -> None:
     planned = {resource.urn for resource in stack(cloud, name, preview=True)}
     registered = {resource.urn for resource in stack(cloud, name)}
-    assert planned == registered, "no resource may depend on a value that is unknown in a preview"
+    assert planned == registered
 
 
 @every_stack
 def test_resources_have_unique_names(cloud: str, name: str) -> None:
     # Azure derives the name of the storage account from its logical name, so the component has the same one.
     names = [each.name for each in stack(cloud, name) if each.custom or cloud != "azure"]
-    assert len(set(names)) == len(names), "two resources with one name are hard to distinguish in a plan"
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -97,16 +97,16 @@ def test_an_added_pool_or_namespace_changes_no_other_urn(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["local", "aws", "azure-nap", "gcp"])
 def test_a_stack_without_training_namespaces_has_its_pools(kind: str) -> None:
     recording = KINDS[kind][0](lambda document: document.update(namespaces=[]))
-    assert not recording.of("TrainingNamespace"), "teams may come later"
-    assert len(recording.of(":NodePool")) >= 4, "the pools exist"
+    assert not recording.of("TrainingNamespace")
+    assert len(recording.of(":NodePool")) >= 4
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "local"])
 def test_a_preview_says_that_gangs_without_the_fast_network_use_tcp_only(kind: str) -> None:
     said = with_additions(kind).logged
     (line,) = [line for line in said if line.startswith("pool extra: jobs on several nodes")]
-    assert "by TCP only" in line, "a job on two nodes of eight GPUs mostly waits for its network"
-    assert KINDS[kind][2] in line, "the network that it does not use"
+    assert "by TCP only" in line
+    assert KINDS[kind][2] in line
 
 
 @every_stack
@@ -115,7 +115,7 @@ def test_every_kubernetes_object_has_the_labels_and_the_provider_of_the_stack(cl
     for resource in stack(cloud, name):
         if not resource.type.startswith("kubernetes:"):
             continue
-        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert resource.provider == "main-cluster-kubernetes", f"{resource.name} would go to another cluster"
         if not resource.type.endswith(":Release"):
             found = mapping(resource, "metadata", "labels").items()
             assert found >= marks.items(), f"{resource.name} is found by its label"
@@ -152,11 +152,11 @@ def test_every_cloud_resource_with_tags_has_those_of_the_stack(cloud: str, name:
     made = [each for each in stack(cloud, name) if each.type.startswith((f"{cloud}:", f"{cloud}-native:"))]
     tagged = {each.name: (each, field) for each in made if (field := field_of_tags(each)) is not None}
     kinds = {each.type.rpartition(":")[2] for each, _ in tagged.values()}
-    assert kinds == TAGGED[cloud] if cloud == "gcp" else kinds >= TAGGED[cloud], "these take some"
-    assert cloud != "aws" or len(tagged) > 40, "nearly everything in AWS takes tags"
+    assert kinds == TAGGED[cloud] if cloud == "gcp" else kinds >= TAGGED[cloud]
+    assert cloud != "aws" or len(tagged) > 40
     for resource, field in tagged.values():
         if resource.type.endswith(SPOT_ROLE):
-            assert value(resource, field) is None, "the next stack would replace the tags of this one"
+            assert value(resource, field) is None
         else:
             found = mapping(resource, field).items()
             assert found >= marks.items(), f"{resource.name} is found, and paid for, by it"
@@ -184,7 +184,7 @@ EFA = {"aws-efa-k8s-device-plugin": versions.EFA_DEVICE_PLUGIN}
 )  # fmt: skip
 def test_releases_have_the_versions_of_infra_versions(name: str, others: dict[str, str]) -> None:
     found = {text(release, "name"): text(release, "version") for release in of(name).of(":Release")}
-    assert found == {**OPERATORS, **others}, "an upgrade is one line"
+    assert found == {**OPERATORS, **others}
 
 
 #: The number of releases of a stack, and the stack that has a mirror.
@@ -196,7 +196,7 @@ def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -
     least, mirrored = MIRRORED[cloud]
     for name in (mirrored, f"{cloud}-dev", "brought"):
         releases = stack(cloud, name).of(":Release")
-        assert len(releases) >= least, "each operator has two releases, and each plugin one"
+        assert len(releases) >= least
         if name == mirrored:
             assert_charts_come_from(CLOUDS[cloud].CHARTS, releases)
             assert_images_come_from(CLOUDS[cloud].IMAGES, releases)
@@ -206,38 +206,42 @@ def test_charts_and_images_come_from_the_mirror_where_there_is_one(cloud: str) -
 
 @every_stack
 def test_operators_run_with_two_replicas_in_the_cloud(cloud: str, name: str) -> None:
-    paths = {"operators-jobset-controller": ("controller",), "operators-kuberay-controller": ()}
+    paths = {"main-operators-jobset-controller": ("controller",), "main-operators-kuberay-controller": ()}
     if cloud == "aws":
-        paths["karpenter-operator-controller"] = ()
+        paths["main-karpenter-operator-controller"] = ()
     for release, path in paths.items():
         replicas = value(stack(cloud, name).one(":Release", release), "values", *path, "replicas")
         assert replicas == 2 or cloud == "local", f"{release} outlives a zone"
 
 
 CHECKPOINTS = {
-    "aws": {f"checkpoints-{part}" for part in ("bucket", "encryption", "key", "lifecycle", "policy", "private", "versions")},
-    "azure": {"checkpoints", *(f"checkpoints-{part}" for part in ("group", "lifecycle", "service", "tabular", "vision"))},
-    "gcp": {"checkpoints-bucket"},
+    "aws": {f"main-checkpoints-{part}" for part in ("bucket", "encryption", "key", "lifecycle", "policy", "private", "versions")},
+    "azure": {"maincheckpoints", *(f"main-checkpoints-{part}" for part in ("group", "lifecycle", "service", "tabular", "vision"))},
+    "gcp": {"main-checkpoints-bucket"},
 }  # fmt: skip
 CLUSTERS = {
-    "aws": {"cluster-control-plane-eks", "cluster-control-plane-secrets-key"},
-    "azure": {"cluster-control-plane-aks", "group-group"},
-    "gcp": {"cluster-control-plane-gke"},
+    "aws": {"main-cluster-control-plane-eks", "main-cluster-control-plane-secrets-key"},
+    "azure": {"main-cluster-control-plane-aks", "main-group-group"},
+    "gcp": {"main-cluster-control-plane-gke"},
 }
 #: They serve every cluster and every bucket of the account or project.
-SHARED = {"aws": {"spot-role-role"}, "azure": set[str](), "gcp": {"cluster-key-grant", "checkpoints-key-use"}}
+SHARED = {
+    "aws": {"main-spot-role"},
+    "azure": set[str](),
+    "gcp": {"main-cluster-key-grant", "main-checkpoints-key-use"},
+}
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_production_protects_what_cannot_be_restored_and_development_nothing(cloud: str) -> None:
     production, development = of(f"{cloud}-prod"), of(f"{cloud}-dev")
     protected = {found.name for found in production if found.protect}
-    assert protected == CLUSTERS[cloud] | CHECKPOINTS[cloud], "the cluster, its keys, and checkpoints"
+    assert protected == CLUSTERS[cloud] | CHECKPOINTS[cloud]
     kept = {found.name for found in production if found.retain_on_delete}
-    assert kept == CHECKPOINTS[cloud] | SHARED[cloud], "checkpoints with all that is needed to read them"
-    assert not [found.name for found in development if found.protect], "it is destroyed completely"
+    assert kept == CHECKPOINTS[cloud] | SHARED[cloud]
+    assert not [found.name for found in development if found.protect]
     stays = {found.name for found in development if found.retain_on_delete}
-    assert stays == ({"spot-role-role"} if cloud == "aws" else set()), "except for what is the account's"
+    assert stays == ({"main-spot-role"} if cloud == "aws" else set()), "except for what is the account's"
 
 
 KEYS = "projects/holdfast-prod/locations/us-central1/keyRings/holdfast/cryptoKeys"

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from pulumi_aws.ec2 import Subnet
 
-from pulumi_holdfast.aws.node_classes import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
 from pulumi_holdfast.kubernetes.karpenter_pool import (
     KWOK,
     TERMINATION_GRACE_PERIOD,
@@ -49,12 +49,12 @@ def test_it_creates_one_node_pool_and_its_node_class_with_the_pools_name(preview
         ("kubernetes:karpenter.sh/v1:NodePool", "pool-a100-node-pool"),
     ]
     names = {text(resource, "metadata", "name") for resource in recording if resource.custom}
-    assert names == {"a100"}, "jobs select it, and kubectl shows it"
-    assert "pool-a100-node-class" in node_pool.depends_on, "nodes that are being deleted need their class"
+    assert names == {"a100"}
+    assert "pool-a100-node-class" in node_pool.depends_on
     policy = text(node_pool, "metadata", "annotations", "pulumi.com/deletionPropagationPolicy")
     assert policy == "foreground", "otherwise Karpenter could be deleted before its nodes"
     reference = mapping(node_pool, "spec", "template", "spec", "nodeClassRef")
-    assert reference == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "a100"}, "the pool's"
+    assert reference == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "a100"}
     assert minutes(node_pool.delete_timeout) > minutes(TERMINATION_GRACE_PERIOD)
 
 
@@ -64,7 +64,7 @@ def test_zones_fabric_and_roll_out_are_passed_to_the_node_pool() -> None:
         ARGS.pool, ARGS.machines, KWOK, "a100", 7, zones=("us-east-1a",), efa=True, roll_out=True
     )
     made = recorded(rolling).one(":NodePool").inputs["spec"]
-    assert made == json.loads(json.dumps(expected)), "as configured"
+    assert made == json.loads(json.dumps(expected))
 
 
 def test_the_node_class_depends_on_its_inputs() -> None:
@@ -84,13 +84,13 @@ def test_the_node_class_depends_on_its_inputs() -> None:
     node_class = record(program).one(":EC2NodeClass")
     assert "private" in node_class.depends_on, "nodes must be deleted before their network"
     subnets = objects(node_class, "spec", "subnetSelectorTerms")
-    assert subnets == [{"id": "private-id"}], "outputs are resolved"
+    assert subnets == [{"id": "private-id"}]
 
 
 def test_the_node_class_has_its_clouds_specification() -> None:
     slow = replace(KWOK, spec={"nodeRegistrationDelay": "30s"})
     node_class = recorded(replace(ARGS, node_class=slow)).one(":KWOKNodeClass")
-    assert node_class.inputs["spec"] == {"nodeRegistrationDelay": "30s"}, "passed on unchanged"
+    assert node_class.inputs["spec"] == {"nodeRegistrationDelay": "30s"}
 
 
 GPU_MACHINES = (machine("p4d.24xlarge", vcpus=96, gpus=8), machine("g6.12xlarge", vcpus=48, gpus=4))
@@ -113,7 +113,7 @@ def budgets(document: Json) -> dict[str, str]:
     """How many nodes may be disrupted at once, by reason."""
     found: dict[str, str] = {}
     for budget in objects(document, "disruption", "budgets"):
-        assert not {"schedule", "duration"} & budget.keys(), "a budget on a schedule applies only then"
+        assert not {"schedule", "duration"} & budget.keys()
         for reason in cast("Sequence[str]", budget["reasons"]):
             assert reason not in found, f"{reason} is in two budgets"
             found[reason] = text(budget, "nodes")
@@ -134,14 +134,14 @@ def test_a_pool_buys_one_capacity_type(capacity: CapacityType) -> None:
 
 def test_a_pool_buys_only_the_listed_machines_in_the_configured_zones() -> None:
     required = requirement(spec(pool(has_gpus=True)), "node.kubernetes.io/instance-type")
-    assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"], "the cheapest is taken"
+    assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"]
     required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
-    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], "and no other zones"
+    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"]
     keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
-    assert "topology.kubernetes.io/zone" not in keys, "its node class defines the zones"
+    assert "topology.kubernetes.io/zone" not in keys
     graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
     required = requirement(spec(machines=graviton), "kubernetes.io/arch")
-    assert list(objects(required, "values")) == ["arm64"], "otherwise such a pool buys nothing"
+    assert list(objects(required, "values")) == ["arm64"]
 
 
 def test_a_spot_gpu_pool_has_both_taints() -> None:
@@ -151,35 +151,35 @@ def test_a_spot_gpu_pool_has_both_taints() -> None:
 
 def test_nodes_have_the_labels_of_their_pool_and_device_plugins() -> None:
     labels = mapping(spec(pool("a100")), "template", "metadata", "labels")
-    assert labels == {"holdfast.dev/pool": "a100"}, "tiers are selected by this key"
+    assert labels == {"holdfast.dev/pool": "a100"}
     labels = mapping(spec(pool(has_gpus=True)), "template", "metadata", "labels")
-    assert labels["nvidia.com/gpu.present"] == "true", "the plugin runs on nodes with this label"
+    assert labels["nvidia.com/gpu.present"] == "true"
     labels = mapping(spec(pool(has_gpus=True), efa=True), "template", "metadata", "labels")
-    assert labels["holdfast.dev/efa"] == "true", "a machine that supports an adapter may have none"
+    assert labels["holdfast.dev/efa"] == "true"
 
 
 def test_limits_have_the_nodes_and_the_resources_of_the_largest_machines() -> None:
     limits = mapping(spec(pool(has_gpus=True, max_nodes=4)), "limits")
-    assert limits == {"nodes": "4", "cpu": "384", "nvidia.com/gpu": "32"}, "four of the largest machine"
+    assert limits == {"nodes": "4", "cpu": "384", "nvidia.com/gpu": "32"}
     limits = mapping(spec(pool(max_nodes=4)), "limits")
     assert limits == {"nodes": "4", "cpu": "16"}, "a limit of 0 would have an effect"
 
 
 def test_only_empty_nodes_are_disrupted_and_nodes_do_not_expire() -> None:
     made = spec()
-    assert value(made, "disruption", "consolidationPolicy") == "WhenEmpty", "only empty nodes are removed"
+    assert value(made, "disruption", "consolidationPolicy") == "WhenEmpty"
     allowed = budgets(made)
-    assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), "a move costs progress"
+    assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0")
     assert budgets(made)["Empty"] == "100%", "explicit budgets replace the default"
     node = mapping(made, "template", "spec")
     assert node["expireAfter"] == "Never", "Karpenter's default would interrupt training after 30 days"
     assert text(node, "terminationGracePeriod").endswith("m"), "one blocked eviction would keep a node"
-    assert value(made, "weight") == 7, "the caller ranks all pools"
+    assert value(made, "weight") == 7
 
 
 def test_a_roll_out_replaces_all_drifted_nodes_at_once_and_no_others() -> None:
     usual = budgets(spec())
     rolling = budgets(spec(roll_out=True))
     changed = {reason for reason in usual if usual[reason] != rolling[reason]}
-    assert changed == {"Drifted"}, "prices still move no pod"
+    assert changed == {"Drifted"}
     assert rolling["Drifted"] == "100%", "one at a time would restart a job for each node"

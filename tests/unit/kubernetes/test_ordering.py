@@ -17,7 +17,7 @@ def recorded(*, preview: bool) -> Recording:
 
 
 def test_the_user_of_a_tied_value_depends_on_the_resource() -> None:
-    assert "route" in recorded(preview=False).one(":Node").depends_on, "the route is deleted later"
+    assert "route" in recorded(preview=False).one(":Node").depends_on
 
 
 def test_a_new_resource_keeps_the_value_known_on_preview() -> None:

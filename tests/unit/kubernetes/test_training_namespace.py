@@ -52,25 +52,25 @@ def test_the_ladder_contains_the_known_facts_of_its_pools_and_the_shapes_of_its_
     args = replace(ARGS, pools={"a100-spot": FACTS}, shapes=SHAPES)
     ladder = recorded(args).one("holdfast.dev/v1alpha1:FallbackPolicy")
     first, second = objects(ladder, "spec", "tiers")
-    assert first["facts"] == facts_object(FACTS), "an empty pool has no nodes to read them from"
-    assert "facts" not in second, "the other pool's facts are unknown"
+    assert first["facts"] == facts_object(FACTS)
+    assert "facts" not in second
     shapes = [shape_object(shape) for shape in SHAPES]
-    assert value(ladder, "spec", "shapes") == shapes, "policies check that the declared shapes can fall back"
+    assert value(ladder, "spec", "shapes") == shapes
 
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_a_quota_limits_gpus_and_pods_in_the_namespace(preview: bool) -> None:
     recording = recorded(replace(ARGS, quota=Quota(gpus=96, pods=1000)), preview=preview)
     quota = recording.one("core/v1:ResourceQuota")
-    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}, "policies need it"
+    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}
     assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "96", "pods": "1000"}}
-    assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
+    assert not recorded().of("core/v1:ResourceQuota")
 
 
 def test_the_fallback_controller_may_move_the_jobs() -> None:
     binding = recorded().one(":RoleBinding")
-    assert text(binding, "metadata", "namespace") == "vision", "only in training namespaces"
-    assert text(binding, "roleRef", "name") == "fallback-controller-jobs", "its permissions for jobs"
+    assert text(binding, "metadata", "namespace") == "vision"
+    assert text(binding, "roleRef", "name") == "fallback-controller-jobs"
     assert binding.inputs["subjects"] == [
         {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
     ]
@@ -79,8 +79,8 @@ def test_the_fallback_controller_may_move_the_jobs() -> None:
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
     recording = recorded(replace(ARGS, checkpoint_uri=Output.from_input(URI)))
     checkpoints = recording.one("core/v1:ConfigMap")
-    assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}, "as documented"
-    assert checkpoints.inputs["data"] == {"CHECKPOINT_URI": URI}, "the URI of the arguments"
+    assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}
+    assert checkpoints.inputs["data"] == {"CHECKPOINT_URI": URI}
     assert recording.one("core/v1:ServiceAccount").inputs == {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -92,7 +92,7 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
     recording = recorded(replace(ARGS, quota=Quota(gpus=96, pods=1000)))
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
-    assert len(inside) == 5, "service account, checkpoints, ladder, quota and role binding"
+    assert len(inside) == 5
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} is created in the namespace"
         assert resource.deleted_with == "vision-namespace", f"{resource.name} is deleted with the namespace"
@@ -107,6 +107,6 @@ def test_the_service_account_can_have_another_name_and_identity_annotations() ->
         "namespace": "vision",
         "annotations": {"azure.workload.identity/client-id": "an-id"},
     }
-    assert account.name == "vision-trainer", "the logical name stays"
+    assert account.name == "vision-trainer"
     names = {SERVICE_ACCOUNT, name, service_account_of("gcp-prod")}
     assert len(names) == 3, "environments with the same account would share their checkpoints"

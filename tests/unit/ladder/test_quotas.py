@@ -52,7 +52,7 @@ def test_quota_is_the_capacity_of_the_pools_or_as_configured(
 )
 def test_quota_for_every_gang_is_valid(settings: QuotaSettings) -> None:
     shapes = [shape(), shape("test", pods=1, gpus=1)]
-    assert list(quota_problems(settings, shapes, AT, on_gpus=True)) == [], "no problem"
+    assert list(quota_problems(settings, shapes, AT, on_gpus=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -66,21 +66,21 @@ def test_quota_for_every_gang_is_valid(settings: QuotaSettings) -> None:
 def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str, needed: int) -> None:
     shapes = [shape("test", pods=4, gpus=2), shape(), shape("other", pods=2, gpus=8)]
     (problem,) = quota_problems(settings, shapes, AT, on_gpus=True)
-    assert problem.field == f"{AT}.{field}", "the field is named"
-    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, "the largest shape"
-    assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
+    assert problem.field == f"{AT}.{field}"
+    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value
+    assert problem.fix.startswith(f"Write {needed} or more")
 
 
 def test_quota_without_gpus_is_reported_if_the_ladder_has_gpus() -> None:
     (problem,) = quota_problems(QuotaSettings(gpus=0), [], AT, on_gpus=True)
     assert problem.value == "0 on a ladder of pools with GPUs", "no job could use its GPUs"
-    assert list(quota_problems(QuotaSettings(gpus=0), [], AT)) == [], "without GPUs it is valid"
+    assert list(quota_problems(QuotaSettings(gpus=0), [], AT)) == []
 
 
 def test_number_beside_a_disabled_quota_is_reported() -> None:
     (problem,) = quota_problems(QuotaSettings(enforced=False, pods=500), [shape()], AT)
-    assert problem.field == f"{AT}.pods", "the field is named"
-    assert "beside enforced: false" in problem.value, "one of the two is a mistake"
+    assert problem.field == f"{AT}.pods"
+    assert "beside enforced: false" in problem.value
 
 
 shapes = st.lists(st.builds(shape, pods=st.integers(1, 10_000), gpus=st.integers(0, 64)), max_size=4)
@@ -109,7 +109,7 @@ def test_valid_quota_admits_the_gang_of_every_shape(
         return
     quota = quota_of(settings, pools, shapes)
     for each in shapes if quota is not None else ():
-        assert quota is not None, "enforced"
+        assert quota is not None
         assert each.pods <= quota.pods, f"{each.title} is admitted"
         assert each.pods * each.requests.gpus <= quota.gpus, f"{each.title} gets its GPUs"
 
@@ -117,12 +117,12 @@ def test_valid_quota_admits_the_gang_of_every_shape(
 @given(pools=pools, shapes=shapes)
 def test_default_quota_never_limits_the_ladders_pools(pools: list[PoolSummary], shapes: list[Shape]) -> None:
     quota = quota_of(QuotaSettings(), pools, shapes)
-    assert quota is not None, "enforced by default"
-    assert quota.gpus >= sum(pool.max_nodes * pool.largest.gpus for pool in pools), "every GPU can be used"
-    assert quota.pods > sum(pool.max_nodes for pool in pools), "a pod on every node, and pods beside"
+    assert quota is not None
+    assert quota.gpus >= sum(pool.max_nodes * pool.largest.gpus for pool in pools)
+    assert quota.pods > sum(pool.max_nodes for pool in pools)
 
 
 @pytest.mark.parametrize(("vcpus", "pods"), [(1, 1), (109, 109), (110, 110), (111, 110), (448, 110)])
 def test_default_quota_counts_a_pod_for_each_cpu_up_to_the_kubelet_limit(vcpus: int, pods: int) -> None:
     quota = quota_of(QuotaSettings(), [facts(machine(vcpus), max_nodes=1)], [])
-    assert quota == Quota(gpus=0, pods=pods + BESIDE), "pods per machine"
+    assert quota == Quota(gpus=0, pods=pods + BESIDE)

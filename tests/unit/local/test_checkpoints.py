@@ -27,8 +27,8 @@ def test_each_namespace_has_its_own_volume_which_outlives_the_stack(preview: boo
     assert {text(volume, "spec", "hostPath", "path") for volume in volumes} == {
         "/data/check points/vision",
         "/data/check points/tabular",
-    }, "namespaces must not see each other's checkpoints"
-    assert addresses == ["file:///data/check%20points/vision"], "a local trainer opens the same folder"
+    }
+    assert addresses == ["file:///data/check%20points/vision"]
     for volume in volumes:
         policy = text(volume, "spec", "persistentVolumeReclaimPolicy")
         assert policy == "Retain", "destroying a stack must not delete checkpoints"
@@ -42,9 +42,9 @@ def test_claim_and_volume_are_bound_to_each_other_for_all_pods_of_a_job() -> Non
     recording = record(build)
     claim = recording.one(":PersistentVolumeClaim")
     volume = recording.one(":PersistentVolume", "checkpoints-vision")
-    assert text(claim, "spec", "volumeName") == text(volume, "metadata", "name"), "the claim names its volume"
+    assert text(claim, "spec", "volumeName") == text(volume, "metadata", "name")
     reserved = mapping(volume, "spec", "claimRef")
-    assert reserved == {"namespace": "vision", "name": text(claim, "metadata", "name")}, "and the volume it"
+    assert reserved == {"namespace": "vision", "name": text(claim, "metadata", "name")}
     for bound in (claim, volume):
         assert value(bound, "spec", "storageClassName") == "", "an absent class means the default class"
-    assert value(claim, "spec", "accessModes") == ["ReadWriteMany"], "workers write checkpoints together"
+    assert value(claim, "spec", "accessModes") == ["ReadWriteMany"]

@@ -47,7 +47,7 @@ def test_it_creates_a_namespace_two_releases_and_the_instance_types(preview: boo
         "kubernetes:core/v1:Namespace",
         "kubernetes:helm.sh/v3:Release",
         "kubernetes:helm.sh/v3:Release",
-    ], "CRDs and controller are upgraded separately"
+    ]
 
 
 def test_the_instance_types_are_mounted_where_karpenter_reads_them() -> None:
@@ -56,11 +56,9 @@ def test_the_instance_types_are_mounted_where_karpenter_reads_them() -> None:
     (volume,) = objects(controller(recording), "values", "extraVolumes")
     config_map = recording.one(":ConfigMap")
     (file,) = mapping(config_map, "data")
-    assert environment(recording)["INSTANCE_TYPES_FILE_PATH"] == f"{mount['mountPath']}/{file}", (
-        "otherwise it offers its default types, without GPUs"
-    )
-    assert value(volume, "configMap", "name") == text(config_map, "metadata", "name"), "the mounted volume"
-    assert "karpenter-operator-instance-types" in controller(recording).depends_on, "the pod needs it"
+    assert environment(recording)["INSTANCE_TYPES_FILE_PATH"] == f"{mount['mountPath']}/{file}"
+    assert value(volume, "configMap", "name") == text(config_map, "metadata", "name")
+    assert "karpenter-operator-instance-types" in controller(recording).depends_on
 
 
 def test_only_changed_instance_types_restart_the_pod() -> None:
@@ -68,31 +66,27 @@ def test_only_changed_instance_types_restart_the_pod() -> None:
     annotations = [
         mapping(controller(recorded(args)), "values", "podAnnotations") for args in (ARGS, ARGS, bigger)
     ]
-    assert annotations[0] == annotations[1], "no change, no restart"
-    assert annotations[0] != annotations[2], "the file is read at the start only"
+    assert annotations[0] == annotations[1]
+    assert annotations[0] != annotations[2]
     forward = instance_types_file((CPU, GPU), LOCAL_ZONES)
     backward = instance_types_file((GPU, CPU), LOCAL_ZONES)
-    assert fingerprint(forward) == fingerprint(backward), "the same types must not restart Karpenter"
-    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES)), "other types must"
+    assert fingerprint(forward) == fingerprint(backward)
+    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES))
 
 
 def test_the_controller_runs_once_on_system_nodes_with_all_settings_of_the_chart() -> None:
     recording = recorded()
     values = mapping(controller(recording), "values")
-    assert values["replicas"] == 1, "one replica is enough locally"
-    assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", "a lease delays a restart by 15 s"
+    assert values["replicas"] == 1
+    assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true"
     gates = mapping(values, "settings", "featureGates")
-    assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}, (
-        "the controller exits on an empty one"
-    )
-    assert set(gates.values()) == {False}, "none is needed"
+    assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}
+    assert set(gates.values()) == {False}
     resources = mapping(values, "controller", "resources")
-    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
-    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
-    assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes that it creates"
-    assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-        "these are tainted"
-    )
+    assert text(resources, "limits", "memory")
+    assert text(resources, "requests", "cpu")
+    assert values["nodeSelector"] == {"holdfast.dev/system": "true"}
+    assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
 CPU = machine("m7i.xlarge", vcpus=4)
@@ -112,11 +106,11 @@ def test_every_machine_is_offered_with_its_resources_in_every_zone_and_capacity_
         }
         assert len(offerings) == 2 * len(LOCAL_ZONES), f"{offered['name']}: spot and on-demand in each zone"
     prices = {_where(offering)[0]: offering["Price"] for offering in objects(machines[0], "offerings")}
-    assert prices["spot"] == pytest.approx(CPU.hourly_price * SPOT_SHARE), "a tenth of on-demand"
-    assert prices["on-demand"] == pytest.approx(CPU.hourly_price), "the list price"
+    assert prices["spot"] == pytest.approx(CPU.hourly_price * SPOT_SHARE)
+    assert prices["on-demand"] == pytest.approx(CPU.hourly_price)
     by_name = {text(offered, "name"): mapping(offered, "resources") for offered in machines}
     assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", "otherwise pods with GPUs would get no node"
-    assert "nvidia.com/gpu" not in by_name["m7i.xlarge"], "no GPUs, no resource"
+    assert "nvidia.com/gpu" not in by_name["m7i.xlarge"]
     assert value(machines[0], "resources", "memory") == "16384Mi", "a bare number would be bytes"
 
 

@@ -1,4 +1,4 @@
-"""The pack on one program as the SDKs of four languages send it, recorded by `make soak RUN=languages`."""
+"""The pack on one program as the SDKs of four languages send it, as the engine sent it with their language hosts."""
 
 import json
 from copy import deepcopy
@@ -44,15 +44,15 @@ def report_on(recorded: Json) -> list[tuple[str, int, str]]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_program_in_another_language_is_judged_as_in_python(language: str, variant: str) -> None:
     found = judged(language, variant)
-    assert found == judged("python", variant), "the verdict does not depend on the language"
+    assert found == judged("python", variant)
     stopping = [name for name, level, _ in found if level == analyzer_pb2.MANDATORY]
     (verdict,) = [message for name, _, message in found if name == "training-verdicts"]
     if variant == "sound":
-        assert stopping == [], "a sound program is not stopped"
-        assert "namespace 'vision': proved" in verdict, "and the report says what is proved"
+        assert stopping == []
+        assert "namespace 'vision': proved" in verdict
     else:
-        assert stopping == ["training-reaches-on-demand"], "the gang of 16 has room for 8"
-        assert "at most 8 of the 16 pods" in verdict, "and the report names the check"
+        assert stopping == ["training-reaches-on-demand"]
+        assert "at most 8 of the 16 pods" in verdict
 
 
 def test_recordings_have_the_shapes_in_which_languages_differ() -> None:
@@ -94,7 +94,7 @@ def test_objects_that_the_engine_does_not_construct_yet_are_not_judged(component
             each["properties"] = {"kubeconfig": UNKNOWN_STRING_VALUE}
     found = report_on(cast("Json", {"registered": [], "stack": {"resources": kept}}))
     stopping = [message for _, level, message in found if level == analyzer_pb2.MANDATORY]
-    assert stopping == [], "the ladder may be among its objects"
+    assert stopping == []
     said = [message for name, _, message in found if name == "training-verdicts"]
-    assert any("namespace 'vision': not judged" in each for each in said), f"no tick without a proof: {said}"
-    assert any("does not show the objects of 'objects'" in each for each in said), f"and the reason: {said}"
+    assert any("namespace 'vision': not judged" in each for each in said)
+    assert any("does not show the objects of 'objects'" in each for each in said)

@@ -50,9 +50,9 @@ ON_DEMAND = node_pool("a100", capacity_requirement("on-demand"))
 def test_on_demand_pool_of_another_cluster_is_no_end_of_a_ladder() -> None:
     stack = [EAST, WEST, TO_EAST, TO_WEST, by(namespace(), TO_EAST), by(ladder(), TO_EAST), by(SPOT, TO_EAST)]
     (finding,) = find_ladder_ends([*stack, by(ON_DEMAND, TO_WEST)], {**PACK_DEFAULTS, MADE_HERE: ["pools"]})
-    assert finding.proven, "both providers show their clusters"
-    assert "no NodePool of this program makes" in finding.message, "the pool is in the other cluster"
-    assert find_ladder_ends([*stack, by(ON_DEMAND, TO_EAST)]) == (), "in its own cluster it counts"
+    assert finding.proven
+    assert "no NodePool of this program makes" in finding.message
+    assert find_ladder_ends([*stack, by(ON_DEMAND, TO_EAST)]) == ()
 
 
 def test_namespaces_of_one_name_in_two_clusters_have_their_own_ladders() -> None:
@@ -61,7 +61,7 @@ def test_namespaces_of_one_name_in_two_clusters_have_their_own_ladders() -> None
         own = [namespace(), ladder(tiers), SPOT, ON_DEMAND]
         stack += [replace(by(each, to), urn=f"{each.urn}-{to.logical_name}") for each in own]
     (finding,) = find_ladder_ends(stack)
-    assert finding.urn.endswith("to-west"), "only the ladder of this cluster ends on spot"
+    assert finding.urn.endswith("to-west")
 
 
 CASES: list[tuple[str, list[StackResource], StackResource, StackResource, object]] = [

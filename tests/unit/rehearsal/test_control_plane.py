@@ -75,55 +75,53 @@ def test_arguments_of_the_api_server_are_added_to_the_defaults() -> None:
     patches = map(mapping, sequence(mapping(next(yaml.safe_load_all(text)))["componentsPatches"]))
     arguments = [each for patch in patches for each in map(mapping, sequence(patch["extraArgs"]))]
     plugins = [each["value"] for each in arguments if each["key"] == "enable-admission-plugins"]
-    assert plugins == ["ExtendedResourceToleration"], "pods with GPUs are then scheduled as on GKE"
-    assert [each["override"] for each in arguments if each["key"] == issuer[0]] == [True], (
-        "beside kwokctl's own issuer it would be the second one"
-    )
-    assert "enable-admission-plugins" not in configuration(), "the defaults of the API server apply"
+    assert plugins == ["ExtendedResourceToleration"]
+    assert [each["override"] for each in arguments if each["key"] == issuer[0]] == [True]
+    assert "enable-admission-plugins" not in configuration()
 
 
 @given(st.lists(st.integers(min_value=1, max_value=65_535), min_size=6, max_size=6))
 def test_ports_are_read_back_from_the_configuration(numbers: list[int]) -> None:
     ports = dict(zip(PORT_OPTIONS, numbers, strict=True))
-    assert ports_of(configuration(ports)) == ports, "the address of the API server comes from them"
+    assert ports_of(configuration(ports)) == ports
 
 
 @given(st.text())
 def test_no_ports_are_read_from_another_text(text: str) -> None:
-    assert ports_of(text) is None, "a truncated or edited file causes a new start, not a crash"
+    assert ports_of(text) is None
 
 
 def test_control_plane_is_local_and_its_data_outside_the_folder_of_kwokctl() -> None:
-    assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1", "its admin key is in a file"
+    assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1"
     (selection,) = yaml.safe_load(render_egress(Path("/s")))["egressSelections"]
     connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/s"}}}
-    assert selection == {"name": "cluster", "connection": connection}, "webhooks use this selection"
+    assert selection == {"name": "cluster", "connection": connection}
     patches = {
         str(mapping(each)["name"]): mapping(sequence(mapping(each)["extraArgs"])[0])
         for each in sequence(documents()[0]["componentsPatches"])
     }
-    assert patches["etcd"] == {"key": "data-dir", "value": "/data/etcd", "override": True}, "not kwokctl's"
+    assert patches["etcd"] == {"key": "data-dir", "value": "/data/etcd", "override": True}
     paths = layout(Path("/stack"))
-    assert not paths.etcd_dir.is_relative_to(paths.cluster_dir), "kwokctl removes its own folder"
+    assert not paths.etcd_dir.is_relative_to(paths.cluster_dir)
 
 
 def test_stages_replace_the_default_stages_and_leave_operators_alone() -> None:
     found = {str(mapping(each["metadata"])["name"]) for each in documents() if each.get("kind") == "Stage"}
     pods = {"pod-runs", "pod-completes", "pod-is-terminated", "pod-is-removed"}
-    assert found == {"node-ready", "node-heartbeat", *pods}, "one stage of a kind disables its defaults"
+    assert found == {"node-ready", "node-heartbeat", *pods}
     for stage in ("node-ready", "node-heartbeat"):
-        assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"]), "the node stays silent"
+        assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"])
     selector = mapping(stage_spec("pod-completes")["selector"])
-    assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}, "training has no fixed duration"
+    assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}
     terminated = str(stage_spec("pod-is-terminated"))
-    assert "phase: Failed" in terminated, "a pod failure policy waits for this phase"
-    assert "exitCode: 143" in terminated, "the exit code of a process that SIGTERM ends"
+    assert "phase: Failed" in terminated
+    assert "exitCode: 143" in terminated
     removed = str(mapping(stage_spec("pod-is-removed")["selector"])["matchExpressions"])
     assert "Running" not in removed, "a pod removed while Running would never be seen to fail"
     selector = mapping(stage_spec("pod-runs")["selector"])
     rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]
     (excluded,) = [rule for rule in rules if "namespace" in str(rule["key"])]
-    assert excluded["operator"] == "NotIn", "the stage ignores these pods"
+    assert excluded["operator"] == "NotIn"
     operators = {f"{controller.namespace}/{app}" for app, controller in CONTROLLERS.items()}
     assert set(sequence(excluded["values"])) == operators, "Ready must mean that the process is ready"
 
@@ -133,22 +131,22 @@ def test_stages_replace_the_default_stages_and_leave_operators_alone() -> None:
 )
 def test_annotation_delays_termination_and_removal(stage: str, annotation: str) -> None:
     delay = mapping(stage_spec(stage)["delay"])
-    assert delay["durationMilliseconds"] == 0, "without the annotation there is no delay"
-    assert annotation in str(delay["durationFrom"]), "a real pod writes its checkpoint and unmounts volumes"
+    assert delay["durationMilliseconds"] == 0
+    assert annotation in str(delay["durationFrom"])
 
 
 def test_paths_are_absolute_and_the_socket_path_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = layout(Path("/home/me/holdfast/.rehearsal/local"))
-    assert near.egress_socket == near.stack_dir / "egress.sock", "a short path is beside the other files"
+    assert near.egress_socket == near.stack_dir / "egress.sock"
     deep = layout(tmp_path / ("x" * 60) / ("y" * 60))
-    assert len(str(deep.egress_socket)) <= LONGEST_SOCKET_PATH, "the kernel refuses longer paths"
+    assert len(str(deep.egress_socket)) <= LONGEST_SOCKET_PATH
     other = layout(tmp_path / ("x" * 60) / ("z" * 60))
-    assert deep.egress_socket != other.egress_socket, "two stacks never share a socket"
+    assert deep.egress_socket != other.egress_socket
     monkeypatch.chdir(tmp_path)
     paths = Layout.of("local", Workspace(project_root=Path()))
-    assert paths.cluster_dir.is_absolute(), "it identifies processes"
+    assert paths.cluster_dir.is_absolute()
 
 
 def test_only_the_kubeconfig_of_a_control_plane_is_read_back(tmp_path: Path) -> None:
@@ -161,17 +159,17 @@ def test_only_the_kubeconfig_of_a_control_plane_is_read_back(tmp_path: Path) -> 
             read_cluster(path)
     cluster = KubeconfigCluster(server="https://127.0.0.1:6443", authority=b"PEM")
     path.write_text(render_kubeconfig("local", cluster, administrator(b"cert", b"key")))
-    assert read_cluster(path) == cluster, "the kubeconfig of an operator is made from it"
+    assert read_cluster(path) == cluster
 
 
 def test_files_for_other_tools_are_not_current(tmp_path: Path) -> None:
     files = ControlPlaneFiles(layout(tmp_path))
-    assert not files.are_current(PROGRAMS), "there are no files yet"
-    assert files.server() is None, "no server has an address yet"
+    assert not files.are_current(PROGRAMS)
+    assert files.server() is None
     files.write(PROGRAMS, PORTS)
-    assert files.are_current(PROGRAMS), "the files were written for these programs"
-    assert files.server() == "https://127.0.0.1:3", "the port of the API server"
-    assert not files.are_current({**PROGRAMS, "etcd": Path("/newer/etcd")}), "the new etcd needs a restart"
+    assert files.are_current(PROGRAMS)
+    assert files.server() == "https://127.0.0.1:3"
+    assert not files.are_current({**PROGRAMS, "etcd": Path("/newer/etcd")})
 
 
 def test_second_write_removes_pid_files_and_keeps_the_data(tmp_path: Path) -> None:
@@ -183,8 +181,8 @@ def test_second_write_removes_pid_files_and_keeps_the_data(tmp_path: Path) -> No
     ControlPlaneFiles(paths).write(PROGRAMS, PORTS)
     assert not pid.exists(), "after a reboot, kwokctl would kill another process with this pid"
     assert not paths.saved_configuration.exists(), "kwokctl would use the old ports"
-    assert data.exists(), "the data of the cluster remains"
-    assert key.exists(), "the key that signs tokens remains"
+    assert data.exists()
+    assert key.exists()
 
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
@@ -202,8 +200,8 @@ def component(tmp_path: Path) -> Generator["subprocess.Popen[str]"]:
         text=True,
         env={**os.environ, "PYTHONHOME": sys.base_prefix},
     ) as process:
-        assert process.stdout is not None, "stdout is a pipe"
-        assert process.stdout.readline() == "up\n", "the process runs"
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
         yield process
         process.kill()
 
@@ -215,12 +213,12 @@ def pids_in(folder: Path, *names: str) -> list[int]:
 def test_process_is_found_in_its_folder_and_killed(
     component: "subprocess.Popen[str]", tmp_path: Path
 ) -> None:
-    assert pids_in(tmp_path, "kwok-controller") == [component.pid], "no pid file is needed"
-    assert pids_in(tmp_path, "etcd") == [], "another program in the folder is not found"
-    assert pids_in(tmp_path.parent, "kwok-controller") == [], "another folder is not searched"
+    assert pids_in(tmp_path, "kwok-controller") == [component.pid]
+    assert pids_in(tmp_path, "etcd") == []
+    assert pids_in(tmp_path.parent, "kwok-controller") == []
     end_processes(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
-    assert not psutil.pid_exists(component.pid) or component.poll() is not None, "it has exited"
-    assert pids_in(tmp_path, "kwok-controller") == [], "it is not found again"
+    assert not psutil.pid_exists(component.pid) or component.poll() is not None
+    assert pids_in(tmp_path, "kwok-controller") == []
 
 
 def test_process_in_a_deleted_folder_is_found(component: "subprocess.Popen[str]", tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def test_process_in_a_deleted_folder_is_found(component: "subprocess.Popen[str]"
     tmp_path.rmdir()
     found = pids_in(tmp_path, "kwok-controller")
     tmp_path.mkdir()
-    assert found == [component.pid], "a process in a removed .rehearsal can still be ended"
+    assert found == [component.pid]
 
 
 def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None:
@@ -240,10 +238,8 @@ def test_module_is_identified_by_its_name_and_its_folder(tmp_path: Path) -> None
     ) as process:
         try:
             found = [each.process.pid for each in python_modules_in(tmp_path, "http.server")]
-            assert found == [process.pid], "python -m http.server runs there"
-            assert python_modules_in(tmp_path, "pulumi_holdfast.rehearsal.stacks.run_operators") == [], (
-                "another module"
-            )
+            assert found == [process.pid]
+            assert python_modules_in(tmp_path, "pulumi_holdfast.rehearsal.stacks.run_operators") == []
         finally:
             process.kill()
 
@@ -256,7 +252,7 @@ def test_second_run_is_refused_while_the_first_holds_the_lock(tmp_path: Path) ->
     ):
         pass
     with exclusive_lock(tmp_path / "lock", doing="stop it"):
-        assert (tmp_path / "lock").exists(), "the file remains, the lock is released"
+        assert (tmp_path / "lock").exists()
 
 
 def test_free_ports_differ_from_each_other() -> None:
@@ -280,7 +276,7 @@ def launcher_of_exited_etcd(stack_dir: Path, log: str) -> Launcher:
 
 def test_process_that_has_not_started_is_no_failure(tmp_path: Path) -> None:
     launcher(tmp_path).raise_if_exited("etcd")
-    assert not (tmp_path / "control-plane").exists(), "the check changes nothing"
+    assert not (tmp_path / "control-plane").exists()
 
 
 def test_process_whose_pid_is_being_written_has_not_exited(tmp_path: Path) -> None:
@@ -288,7 +284,7 @@ def test_process_whose_pid_is_being_written_has_not_exited(tmp_path: Path) -> No
     pid = found.layout.pids_dir / "etcd.pid"
     pid.write_text("")
     found.raise_if_exited("etcd")
-    assert pid.exists(), "the next check reads it"
+    assert pid.exists()
 
 
 def test_taken_port_has_its_own_error(tmp_path: Path) -> None:
@@ -301,7 +297,7 @@ def test_exited_process_is_reported_with_the_end_of_its_log(tmp_path: Path) -> N
     with pytest.raises(RehearsalError) as caught:
         launcher_of_exited_etcd(tmp_path, "line\n" * 50 + "panic: data is damaged").raise_if_exited("etcd")
     message = str(caught.value)
-    assert "etcd exited right after its start" in message, "it names the process"
-    assert "panic: data is damaged" in message, "it quotes the log"
-    assert message.count("line\n") < 10, "it does not quote the whole log"
-    assert f"remove {tmp_path / 'control-plane'} and start again" in message, "it says what to do"
+    assert "etcd exited right after its start" in message
+    assert "panic: data is damaged" in message
+    assert message.count("line\n") < 10
+    assert f"remove {tmp_path / 'control-plane'} and start again" in message

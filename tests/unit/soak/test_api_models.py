@@ -38,8 +38,8 @@ POOL: Mapping[str, object] = {
 
 
 def test_valid_resources_have_no_complaint() -> None:
-    assert Published.of("aws").complaints(NODE_GROUP, GROUP) == [], "botocore's model allows it"
-    assert Published.of("gcp").complaints(POOL_TYPE, POOL) == [], "the discovery document allows it"
+    assert Published.of("aws").complaints(NODE_GROUP, GROUP) == []
+    assert Published.of("gcp").complaints(POOL_TYPE, POOL) == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_wrong_field_on_aws_is_refused_with_what_is_published(
     changes: dict[str, object], reason: str
 ) -> None:
     (complaint,) = Published.of("aws").complaints(NODE_GROUP, {**GROUP, **changes})
-    assert reason in complaint, "the author learns what is allowed"
+    assert reason in complaint
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_wrong_field_on_google_cloud_is_refused_with_what_is_published(
     changes: dict[str, object], reason: str
 ) -> None:
     (complaint,) = Published.of("gcp").complaints(POOL_TYPE, {**POOL, **changes})
-    assert reason in complaint, "the author learns what is allowed"
+    assert reason in complaint
 
 
 @pytest.mark.parametrize(("cloud", "token", "inputs"), [("aws", NODE_GROUP, GROUP), ("gcp", POOL_TYPE, POOL)])
@@ -86,20 +86,20 @@ def test_every_misspelled_name_and_wrong_kind_is_seen(
         seen[mistake.kind] += bool(Published.of(cloud).complaints(token, mistake.inputs))
     for kind in ("misspelled name", "wrong kind"):
         assert seen[kind] == planted[kind], f"every {kind} is seen"
-    assert seen["wrong text"] >= 2, "values of enumerations are seen"
+    assert seen["wrong text"] >= 2
 
 
 @pytest.mark.parametrize("cloud", REQUESTS)
 def test_every_request_is_recorded_and_names_the_source_of_its_replacements(cloud: str) -> None:
     tokens = {request.token for request in REQUESTS[cloud]}
-    assert tokens == Published.of(cloud).types.keys(), "run `python -m tests.soak record-models`"
-    assert tokens <= {*SOURCES.get(cloud, tokens)}, "a judge reads there which fields replace a resource"
+    assert tokens == Published.of(cloud).types.keys()
+    assert cloud != "aws" or tokens <= SOURCES.keys()
 
 
 def test_azure_is_recorded_for_the_api_versions_that_the_sdk_uses() -> None:
     types = Published.of("azure-native").types
     other = {token for token, one in types.items() if one["version"] != api_version(token)}
-    assert other == {"azure-native:resources:ResourceGroup"}, "of this one no package has the version"
+    assert other == {"azure-native:resources:ResourceGroup"}
 
 
 def test_a_model_of_botocore_is_read_with_required_fields_lists_and_bounds(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_a_model_of_botocore_is_read_with_required_fields_lists_and_bounds(tmp_p
     model = Botocore(tmp_path, "eks")
     request = model.shape("CreatePool")
     name, zone = model.find(request, "Name"), model.find(request, "zone")
-    assert name is not None, "case does not matter"
-    assert name[1], "the request needs a name"
-    assert model.rules(name[0]) == {"longest": 8, "pattern": "^(?:[a-z]+)$"}, "AWS matches the whole text"
-    assert zone is not None, "plural does not matter"
-    assert not zone[1], "zones are optional"
-    assert model.rules(zone[0]) == {"values": ["a", "b"]}, "the rules are those of the items"
-    assert model.find(request, "region") is None, "there is no such field"
+    assert name is not None
+    assert name[1]
+    assert model.rules(name[0]) == {"longest": 8, "pattern": "^(?:[a-z]+)$"}
+    assert zone is not None
+    assert not zone[1]
+    assert model.rules(zone[0]) == {"values": ["a", "b"]}
+    assert model.find(request, "region") is None
 
 
 def test_a_discovery_document_is_read_without_what_only_google_sets(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_a_discovery_document_is_read_without_what_only_google_sets(tmp_path: Pa
     pool = model.shape("Pool")
     assert model.find(pool, "status") is None, "a client cannot set it"
     mode = model.find(pool, "config.mode")
-    assert mode is not None, "references are followed"
-    assert model.rules(mode[0]) == {"values": ["FAST"]}, "the values are published"
-    assert model.find(pool, "taints.key") is not None, "lists are looked into"
+    assert mode is not None
+    assert model.rules(mode[0]) == {"values": ["FAST"]}
+    assert model.find(pool, "taints.key") is not None
 
 
 _MODELS = """
@@ -193,14 +193,14 @@ def test_a_package_of_azure_is_read_with_the_rules_of_its_models_and_of_the_name
     package, kind = AzurePackage(tmp_path, "farm", "2026-01-01"), "Farm.Trees/orchards/beds/pools"
     pool = package.shape("Pool")
     disk, https, cidr = (package.find(pool, path) for path in ("diskGB", "httpsOnly", "rules.cidr"))
-    assert disk is not None, "the content of `properties` is beside it"
-    assert package.rules(disk[0]) == {"least": 0, "most": 2048}, "the bounds are published"
-    assert https is not None, "the SDK has the name of the package"
-    assert cidr is not None, "lists are looked into"
-    assert package.rules(cidr[0]) == {"pattern": "^[0-9./]+$"}, "the pattern is published"
-    assert package.find(pool, "location") is not None, "fields of the parent class count"
-    assert package.find(pool, "id") is None, "only Azure sets it"
+    assert disk is not None
+    assert package.rules(disk[0]) == {"least": 0, "most": 2048}
+    assert https is not None
+    assert cidr is not None
+    assert package.rules(cidr[0]) == {"pattern": "^[0-9./]+$"}
+    assert package.find(pool, "location") is not None
+    assert package.find(pool, "id") is None
     name = package.find(package.shape(kind), "poolName")
-    assert name is not None, "the name of a resource is in the path of the request"
-    assert package.rules(name[0]) == {"longest": 12, "pattern": "^[a-z]+$"}, "with rules of its own"
-    assert package.version(kind) == "2026-01-01", "an upgrade of the SDK needs another recording"
+    assert name is not None
+    assert package.rules(name[0]) == {"longest": 12, "pattern": "^[a-z]+$"}
+    assert package.version(kind) == "2026-01-01"

@@ -7,8 +7,8 @@ from tests.soak.seeds import seed_of
 
 
 def test_a_seed_comes_from_the_option_the_variable_or_a_draw() -> None:
-    assert seed_of(7, "8") == 7, "the option is for this run"
-    assert seed_of(None, "8") == 8, "the variable is used without the option"
-    assert 0 <= seed_of(None, None) < 1_000_000, "a drawn seed is short enough to type"
+    assert seed_of(7, "8") == 7
+    assert seed_of(None, "8") == 8
+    assert 0 <= seed_of(None, None) < 1_000_000
     with pytest.raises(RehearsalError, match="HOLDFAST_SEED is 'x'"):
         seed_of(None, "x")

@@ -12,7 +12,7 @@ from pulumi_holdfast.analysis.replay.comparison import MOST_STARTS, mean
 from pulumi_holdfast.analysis.replay.ladders import NamedPolicy
 from pulumi_holdfast.analysis.replay.market import Market, Workload
 from pulumi_holdfast.analysis.replay.replay import Replayed, hindsight, horizon, on_demand, replay
-from pulumi_holdfast.controller.policy.policy import Policy
+from pulumi_holdfast.ladder.ladder import Policy
 
 _HOUR: Final = timedelta(hours=1)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import yaml
 
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import DEFAULT_HOLD_TIMEOUT, NoPolicy, Policy, PolicyTier
-from pulumi_holdfast.ladder.ladder import UNLIMITED
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
+from pulumi_holdfast.ladder.ladder import DEFAULT_HOLD_TIMEOUT, UNLIMITED, NoPolicy, Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 from pulumi_holdfast.ladder.windows import ALWAYS
 
@@ -64,7 +63,7 @@ def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
 def stay(pool: str) -> NamedPolicy:
     """Return the policy of staying on one pool."""
     return NamedPolicy(
-        name=f"stay on {pool}", policy=Policy(tiers=(PolicyTier(pool=pool, max_failures=UNLIMITED),))
+        name=f"stay on {pool}", policy=Policy(tiers=(Tier(pool=pool, max_failures=UNLIMITED),))
     )
 
 
@@ -87,7 +86,7 @@ def read_ladder(path: Path, market: Market, on_demand_price: float | None = None
 
 
 def _fitting(policy: Policy, path: Path, market: Market, on_demand_price: float | None) -> NamedPolicy:
-    tiers = [tier.pool for tier in policy.tiers]
+    tiers = [tier.name for tier in policy.tiers]
     pools = [each.pool for each in market.pools]
     if set(tiers) != set(pools):
         raise ValueError(
@@ -96,10 +95,10 @@ def _fitting(policy: Policy, path: Path, market: Market, on_demand_price: float 
         )
     blocks = {each.pool for each in market.pools if each.block}
     for tier in policy.tiers:
-        if tier.facts.window != ALWAYS and tier.pool not in blocks:
+        if tier.facts.window != ALWAYS and tier.name not in blocks:
             raise ValueError(
-                f"{path}: {tier.pool} is reserved for some time, which a replay does not read from dates; write the pool as "
-                f"{tier.pool}:PRICE:BEGIN..END, such as {tier.pool}:0.7:6h..54h"
+                f"{path}: {tier.name} is reserved for some time, which a replay does not read from dates; write the pool as "
+                f"{tier.name}:PRICE:BEGIN..END, such as {tier.name}:0.7:6h..54h"
             )
     return NamedPolicy(name=path.name, policy=_with_relative_limits(policy, path, on_demand_price))
 
@@ -132,7 +131,7 @@ def _ladder(
             "a tier without maxFailures and without procurementTimeout is never left: give one of them or both"
         )
     upper = [
-        PolicyTier(
+        Tier(
             pool=pool,
             max_failures=max_failures,
             procurement_timeout=procurement_timeout,
@@ -143,7 +142,7 @@ def _ladder(
     return NamedPolicy(
         name=_name(max_failures, procurement_timeout, return_after),
         policy=Policy(
-            tiers=(*upper, PolicyTier(pool=last)),
+            tiers=(*upper, Tier(pool=last)),
             return_after=return_after,
             hold_timeout=numbers.hold_timeout,
             deadline=numbers.deadline,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.analysis.replay.market import Market, Workload
-    from pulumi_holdfast.controller.policy.policy import Policy
+    from pulumi_holdfast.ladder.ladder import Policy
 
 _HOUR: Final = timedelta(hours=1)
 _AT_ONCE: Final = timedelta(0)
@@ -93,7 +93,7 @@ def simulated(
     plan = JobPlan(
         uid="job",
         created=_START,
-        pool=policy.tiers[0].pool,
+        pool=policy.tiers[0].name,
         pods=job.nodes,
         work=job.work,
         boot=job.boot,
@@ -139,7 +139,7 @@ def _in_blocks(policy: Policy, blocks: Mapping[str, tuple[timedelta, timedelta]]
                 tier.facts, window=CapacityWindow(begins=_START + block[0], ends=_START + block[1])
             ),
         )
-        if (block := blocks.get(tier.pool)) is not None
+        if (block := blocks.get(tier.name)) is not None
         else tier
         for tier in policy.tiers
     )

@@ -28,14 +28,14 @@ from pulumi_holdfast.controller.jobs.observation import (
     Reservation,
 )
 from pulumi_holdfast.controller.jobs.state import JobState
-from pulumi_holdfast.controller.policy.policy import Policy, capacity_of, tier_of
 from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.ladder.ladder import Policy, capacity_of, tier_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pulumi_holdfast.controller.jobs.actions import JobEvent
-    from pulumi_holdfast.controller.policy.policy import NoPolicy
+    from pulumi_holdfast.ladder.ladder import NoPolicy
 
 # More nodes than any job requests.
 ENDLESS: Final = 1_000_000
@@ -290,7 +290,7 @@ class Simulation:
         )
         time = self.usage.update(job.plan.uid, ledger and ledger.counted_until, self.now, used)
         tiers = self.policy.tiers if isinstance(self.policy, Policy) else ()
-        prices = {tier.pool: self.availability.price(tier.pool, self.now) for tier in tiers}
+        prices = {tier.name: self.availability.price(tier.name, self.now) for tier in tiers}
         known = {pool: price for pool, price in prices.items() if price is not None}
         return observed(
             job, self.jobs, self.now, time, nodes=Counter(node.kind for node in used), prices=known

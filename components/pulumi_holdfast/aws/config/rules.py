@@ -23,7 +23,7 @@ from pulumi_holdfast.aws.config.sections import (
 from pulumi_holdfast.aws.control_plane.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
-from pulumi_holdfast.config.cidrs import cidr_problems
+from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_problems, plan_subnets
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM, checked, parse
 from pulumi_holdfast.config.versions import version_problem
@@ -225,10 +225,53 @@ def _network(platform: AwsPlatform) -> Iterator[Problem]:
         taken = {"the cluster's Services": services} if services else {}
         yield from cidr_problems(network.cidr, f"{rules.NETWORK}.cidr", taken=taken)
         yield from zone_problems(_named_zones(platform), platform.region, f"{rules.NETWORK}.zones")
+        yield from _room(platform, network)
         if network.isolated and network.nat is not None:
             got = f"{network.nat.value} in an isolated network"
             allowed = "nothing, because NAT gives access to the internet"
             yield Problem(f"{rules.NETWORK}.nat", got, allowed, "Leave out nat or isolated.")
+
+
+#: The addresses that AWS reserves in a subnet.
+_RESERVED_ADDRESSES: Final = 5
+
+#: The fewest addresses of a node at work: its own, and that of one pod, which has an address of the subnet too.
+_OF_A_NODE: Final = 2
+
+
+def _room(platform: AwsPlatform, network: AwsNewNetwork) -> Iterator[Problem]:
+    """The problem of a new network whose private subnets have too few addresses for all nodes."""
+    zones = network.zones if isinstance(network.zones, int) else len(network.zones)
+    vpc = IPv4Network(network.cidr)
+    if not LARGEST_PREFIX <= vpc.prefixlen <= SMALLEST_PREFIX:
+        return
+    system = platform.cluster.system_nodes.count if isinstance(platform.cluster, AwsCluster) else 0
+    most_nodes = sum(pool.max_nodes for pool in platform.pools) + system
+    if _most_nodes_in(vpc, zones) >= most_nodes:
+        return
+    fitting = [
+        prefix
+        for prefix in range(vpc.prefixlen - 1, LARGEST_PREFIX - 1, -1)
+        if _most_nodes_in(vpc.supernet(new_prefix=prefix), zones) >= most_nodes
+    ]
+    largest = _most_nodes_in(vpc.supernet(new_prefix=LARGEST_PREFIX), zones)
+    allowed = (
+        f"a block of /{fitting[0]} or larger"
+        if fitting
+        else f"at most {largest} nodes, in a /{LARGEST_PREFIX}"
+    )
+    yield Problem(
+        field=f"{rules.NETWORK}.cidr",
+        value=f"{format_value(network.cidr)}, for up to {most_nodes} nodes in {zones} zones",
+        allowed=f"{allowed}, for the pools' maxNodes and the system nodes; it cannot be changed once there are nodes",
+        fix="Write a larger block, or smaller maxNodes." if fitting else "Write smaller maxNodes.",
+    )
+
+
+def _most_nodes_in(vpc: IPv4Network, zones: int) -> int:
+    """The most nodes that the private subnets of a VPC have addresses for."""
+    subnets = [IPv4Network(each) for each in plan_subnets(str(vpc), zones).private]
+    return sum((each.num_addresses - _RESERVED_ADDRESSES) // _OF_A_NODE for each in subnets)
 
 
 def _named_zones(platform: AwsPlatform) -> tuple[str, ...]:

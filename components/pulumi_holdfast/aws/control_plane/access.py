@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input, Output
 
-    from pulumi_holdfast.aws.identities import Place
+    from pulumi_holdfast.aws.policy_documents import Place
     from pulumi_holdfast.ladder.json import Json
 
 

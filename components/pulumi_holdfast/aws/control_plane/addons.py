@@ -10,14 +10,14 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
-from pulumi_holdfast.aws.identities import Workload, pod_identity_trust
+from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
     from pulumi import Input
 
     from pulumi_holdfast.aws.control_plane.addon_versions import AddonVersions
-    from pulumi_holdfast.aws.identities import Place
+    from pulumi_holdfast.aws.policy_documents import Place
     from pulumi_holdfast.ladder.json import Json
 
 #: Where Deployments of add-ons run: on a pool's nodes they would prevent scale-down to zero.

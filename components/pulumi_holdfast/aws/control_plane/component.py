@@ -28,7 +28,7 @@ from pulumi_holdfast.aws.control_plane.control_plane import (
     EndpointAccess,
 )
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
-from pulumi_holdfast.aws.identities import Place
+from pulumi_holdfast.aws.policy_documents import Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

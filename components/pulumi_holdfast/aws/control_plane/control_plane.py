@@ -6,48 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_aws.cloudwatch import LogGroup
 from pulumi_aws.eks import Cluster, ClusterVpcConfigArgsDict
 from pulumi_aws.kms import Key
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
-from pulumi_holdfast.aws.identities import Place, service_trust
+from pulumi_holdfast.aws.policy_documents import Place, service_trust
 
 #: Days during which a key's deletion can be canceled: KMS's longest and shortest period.
 _LONGEST_WINDOW: Final = 30
 _SHORTEST_WINDOW: Final = 7
 
 
-@dataclass(frozen=True, kw_only=True)
-class SecretsKeyArgs:
-    """If `protected`, Pulumi cannot delete the key, and a deletion by hand can be canceled for 30 days."""
+def secrets_key(name: str, *, cluster_name: str, protected: bool, parent: Resource) -> Key:
+    """Create a customer-managed key for a cluster's secrets, rotated yearly.
 
-    cluster_name: str
-    protected: bool
-
-
-class SecretsKey(ComponentResource):
-    """A customer-managed key for a cluster's secrets, rotated yearly (`holdfast:index:SecretsKey`).
-
-    Creates the Key, which must outlive the cluster: without it the cluster cannot read its own state. Its
-    policy is KMS's default, which delegates to IAM; EKS gets a grant from the cluster's creator.
+    It must outlive the cluster: without it the cluster cannot read its own state. If `protected`, Pulumi cannot delete it, and
+    a deletion by hand can be canceled for 30 days. Its policy is KMS's default, which delegates to IAM; EKS gets a grant from
+    the cluster's creator.
     """
-
-    arn: Output[str]
-
-    def __init__(self, name: str, args: SecretsKeyArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:SecretsKey", name, None, opts)
-        key = Key(
-            f"{name}-key",
-            description=f"Secrets of the EKS cluster {args.cluster_name}",
-            enable_key_rotation=True,
-            deletion_window_in_days=_LONGEST_WINDOW if args.protected else _SHORTEST_WINDOW,
-            opts=ResourceOptions(parent=self, protect=True if args.protected else None),
-        )
-        self.arn = key.arn
-        self.register_outputs({"arn": self.arn})
+    return Key(
+        name,
+        description=f"Secrets of the EKS cluster {cluster_name}",
+        enable_key_rotation=True,
+        deletion_window_in_days=_LONGEST_WINDOW if protected else _SHORTEST_WINDOW,
+        opts=ResourceOptions(parent=parent, protect=True if protected else None),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,10 +133,8 @@ class ControlPlane(ComponentResource):
         )
         key: Input[str] = (
             args.secrets_key
-            or SecretsKey(
-                f"{name}-secrets",
-                SecretsKeyArgs(cluster_name=args.cluster_name, protected=args.protected),
-                opts=ResourceOptions(parent=self),
+            or secrets_key(
+                f"{name}-secrets-key", cluster_name=args.cluster_name, protected=args.protected, parent=self
             ).arn
         )
         group = log_group_name(args.cluster_name)

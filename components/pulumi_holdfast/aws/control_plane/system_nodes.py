@@ -10,7 +10,7 @@ from pulumi_aws.ec2 import LaunchTemplate
 from pulumi_aws.eks import NodeGroup
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
-from pulumi_holdfast.aws.identities import NODE_POLICIES, service_trust
+from pulumi_holdfast.aws.policy_documents import NODE_POLICIES, service_trust
 from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.aws.identities import Place
+    from pulumi_holdfast.aws.policy_documents import Place
     from pulumi_holdfast.ladder.machines import Architecture
 
 _AMI_TYPES: Final[Mapping[Architecture, str]] = {

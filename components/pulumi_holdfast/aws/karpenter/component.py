@@ -8,7 +8,6 @@ from typing import Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from pulumi_holdfast.aws.identities import Place, Workload
 from pulumi_holdfast.aws.karpenter.iam_roles import (
     ControllerIdentity,
     ControllerIdentityArgs,
@@ -16,6 +15,7 @@ from pulumi_holdfast.aws.karpenter.iam_roles import (
     KarpenterNodeRoleArgs,
 )
 from pulumi_holdfast.aws.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from pulumi_holdfast.aws.policy_documents import Place, Workload
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image

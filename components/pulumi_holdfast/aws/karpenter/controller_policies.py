@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_holdfast.aws.identities import Place, Statement, document
+from pulumi_holdfast.aws.policy_documents import Place, Statement, document
 
 
 @dataclass(frozen=True, kw_only=True)

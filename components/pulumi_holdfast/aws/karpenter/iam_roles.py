@@ -8,11 +8,17 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import InstanceProfile, Role, RolePolicy, RolePolicyAttachment
 
-from pulumi_holdfast.aws.identities import NODE_POLICIES, Place, Workload, pod_identity_trust, service_trust
 from pulumi_holdfast.aws.karpenter.controller_policies import (
     CONTROLLER_POLICIES,
     ControllerScope,
     controller_policy,
+)
+from pulumi_holdfast.aws.policy_documents import (
+    NODE_POLICIES,
+    Place,
+    Workload,
+    pod_identity_trust,
+    service_trust,
 )
 
 

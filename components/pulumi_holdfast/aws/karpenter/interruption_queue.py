@@ -11,7 +11,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_aws.cloudwatch import EventRule, EventTarget
 from pulumi_aws.sqs import Queue, QueuePolicy
 
-from pulumi_holdfast.aws.identities import Place, Statement, document
+from pulumi_holdfast.aws.policy_documents import Place, Statement, document
 
 #: Event → its source and its detail type.
 _EVENTS: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,4 +1,4 @@
-"""Checks the AWS account before a stack registers anything: identity, zones, quotas and offers."""
+"""Checks the AWS account before a training cluster registers its parts: identity, zones, quotas and offers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["Account", "check_account"]
 
 
-def check_account(platform: AwsPlatform, stack: str) -> Account:
-    """Query the account that the credentials belong to, and check that it can hold the stack of this name.
+def check_account(platform: AwsPlatform, stack: str, *, parent: pulumi.Resource) -> Account:
+    """Query the account of the provider of the component `parent`, and check that it can hold the stack of this name.
 
     Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
     """
-    account = AccountQueries(platform, stack).account()
+    account = AccountQueries(platform, stack, parent=parent).account()
     problems = list(preflight_problems(platform, account))
     if problems:
         raise ConfigError(problems)

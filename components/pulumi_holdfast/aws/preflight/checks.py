@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.machines import Machine
 
 
-#: The name of the stack's CheckpointBucket.
+#: What the name of a cluster's CheckpointBucket ends with.
 CHECKPOINTS: Final = "checkpoints"
 
 
@@ -34,10 +34,11 @@ CHECKPOINTS: Final = "checkpoints"
 class Existing:
     """Resources in the account from earlier runs of the stack; a failed query found nothing.
 
-    `secrets_key` is the ARN of the key of the cluster's secrets, None without a cluster; `own_keys` are the ARNs of the
+    `cluster` is whether the stack's cluster exists, None if that is not known. `secrets_key` is the ARN of the key of the cluster's secrets, None without a cluster; `own_keys` are the ARNs of the
     stack's usable KMS keys by their descriptions. `log_group` is whether the control plane's log group exists.
     """
 
+    cluster: bool | None = None
     secrets_key: str | None = None
     own_keys: Mapping[str, str] = field(default_factory=dict[str, str])
     log_group: bool = False
@@ -47,7 +48,7 @@ class Existing:
 class Account:
     """The results of the preflight queries in an account and a region.
 
-    `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
+    `caller` is the ARN of the caller, `checkpoints` the name of the cluster's CheckpointBucket. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
     quota by its code, `reservations` those of its pools by id. `cluster` is the existing cluster that the stack uses,
     None if it creates one. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
@@ -56,6 +57,7 @@ class Account:
 
     id: str
     caller: str
+    checkpoints: str = CHECKPOINTS
     zones: tuple[str, ...] | None = None
     offered: Mapping[str, frozenset[str]] | None = None
     available: Mapping[CapacityType, frozenset[str]] = field(
@@ -84,6 +86,14 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
         yield from existing_eks_problems(platform, account.cluster)
     yield from _zone_problems(platform, account)
     yield from _secrets_key_problems(platform, account.existing)
+    if _creates_cluster(platform, account):
+        for at, principal in _entries_of_the_caller(platform, account):
+            yield Problem(
+                field=at,
+                value=f"{format_value(principal)}, which runs pulumi and creates the cluster",
+                allowed="other principals: EKS makes the cluster's creator an administrator, and rejects a second access entry for it",
+                fix="Leave it out. Add it if another principal has created the cluster.",
+            )
     for index, pool in enumerate(platform.pools):
         yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
     yield from reservation_problems(platform, account.reservations)
@@ -115,13 +125,13 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
                 f"pool {pool.name}: {', '.join(missing)} is not available {_how(pool)} in this account; "
                 "the pool uses its other machine types."
             )
-    admins = () if isinstance(platform.cluster, AwsExistingCluster) else platform.cluster.admins
-    for admin in (*admins, *(entry.principal for entry in platform.access)):
-        if is_acting(admin, account.caller):
-            yield (
-                f"{admin} creates the cluster and so is its administrator: EKS rejects a second access entry for "
-                f"it. Leave it out of {PLATFORM}.cluster.admins and access, unless another principal created the cluster."
-            )
+    for _, principal in (
+        () if _creates_cluster(platform, account) else _entries_of_the_caller(platform, account)
+    ):
+        yield (
+            f"{principal} is the principal that runs pulumi. If it created the cluster, EKS rejects a second access entry for "
+            f"it: leave it out of {PLATFORM}.cluster.admins and access."
+        )
     if keeps_checkpoint_key(platform, account):
         yield (
             "checkpoints: new ones are encrypted with S3's key. The stack's key and the jobs' access to it stay, because "
@@ -134,7 +144,7 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
 def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
     """Whether checkpoints of earlier runs may be encrypted with a key that new ones do not use."""
     kept = not platform.checkpoints.kms and not platform.checkpoints.drop_key
-    return kept and key_description(CHECKPOINTS) in account.existing.own_keys
+    return kept and key_description(account.checkpoints) in account.existing.own_keys
 
 
 def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator[Problem]:
@@ -162,6 +172,22 @@ def zones_of_network(
 ) -> tuple[str, ...]:
     """The zones of a new network; from `region_zones` if those of the account are unknown."""
     return network.zone_names(region_zones if account.zones is None else account.zones)
+
+
+def _creates_cluster(platform: AwsPlatform, account: Account) -> bool:
+    """Whether this run certainly creates the cluster, so that the caller is its creator."""
+    return account.existing.cluster is False and not isinstance(platform.cluster, AwsExistingCluster)
+
+
+def _entries_of_the_caller(platform: AwsPlatform, account: Account) -> Iterator[tuple[str, str]]:
+    """The fields that give an access entry to the caller, with the caller's principal."""
+    admins = () if isinstance(platform.cluster, AwsExistingCluster) else platform.cluster.admins
+    entries = [(f"{PLATFORM}.cluster.admins[{index}]", admin) for index, admin in enumerate(admins)]
+    entries += [
+        (f"{PLATFORM}.access[{index}].principal", entry.principal)
+        for index, entry in enumerate(platform.access)
+    ]
+    yield from ((at, principal) for at, principal in entries if is_acting(principal, account.caller))
 
 
 def is_acting(principal: str, caller: str) -> bool:

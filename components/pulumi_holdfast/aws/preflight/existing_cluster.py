@@ -25,6 +25,8 @@ from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pulumi
+
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
 
@@ -64,15 +66,19 @@ def existing_eks(platform: AwsPlatform, queries: CloudQueries) -> ExistingEks | 
     name = platform.existing_cluster
     if name is None:
         return None
-    found = queries.required("eks:DescribeCluster", lambda: _cluster(name))
+    found = queries.required("eks:DescribeCluster", lambda: _cluster(name, queries.options))
     if not found.exists:
         return found
     subnets = subnets_of(platform, found)
     return replace(
         found,
-        has_pod_identity=queries.optional("eks:DescribeAddon", lambda: _has_pod_identity(name)),
-        groups=queries.optional("eks:ListNodegroups and eks:DescribeNodegroup", lambda: _groups(name)),
-        public_subnets=queries.optional("ec2:DescribeSubnets", lambda: _public(subnets)),
+        has_pod_identity=queries.optional(
+            "eks:DescribeAddon", lambda: _has_pod_identity(name, queries.options)
+        ),
+        groups=queries.optional(
+            "eks:ListNodegroups and eks:DescribeNodegroup", lambda: _groups(name, queries.options)
+        ),
+        public_subnets=queries.optional("ec2:DescribeSubnets", lambda: _public(subnets, queries.options)),
     )
 
 
@@ -82,9 +88,9 @@ def subnets_of(platform: AwsPlatform, cluster: ExistingEks) -> tuple[str, ...]:
     return network.private_subnet_ids if isinstance(network, AwsExistingNetwork) else cluster.subnet_ids
 
 
-def _cluster(name: str) -> ExistingEks:
+def _cluster(name: str, options: pulumi.InvokeOptions) -> ExistingEks:
     try:
-        found = get_cluster(name=name)
+        found = get_cluster(name=name, opts=options)
     except Exception as error:
         if any(text in str(error) for text in _UNKNOWN):
             return ExistingEks(name=name, exists=False)
@@ -104,9 +110,9 @@ def _cluster(name: str) -> ExistingEks:
     )
 
 
-def _has_pod_identity(name: str) -> bool:
+def _has_pod_identity(name: str, options: pulumi.InvokeOptions) -> bool:
     try:
-        get_addon(addon_name=_POD_IDENTITY, cluster_name=name)
+        get_addon(addon_name=_POD_IDENTITY, cluster_name=name, opts=options)
     except Exception as error:
         if any(text in str(error) for text in _UNKNOWN):
             return False
@@ -114,10 +120,10 @@ def _has_pod_identity(name: str) -> bool:
     return True
 
 
-def _groups(name: str) -> tuple[NodeGroup, ...]:
+def _groups(name: str, options: pulumi.InvokeOptions) -> tuple[NodeGroup, ...]:
     found = (
-        get_node_group(cluster_name=name, node_group_name=group)
-        for group in sorted(get_node_groups(cluster_name=name).names)
+        get_node_group(cluster_name=name, node_group_name=group, opts=options)
+        for group in sorted(get_node_groups(cluster_name=name, opts=options).names)
     )
     return tuple(
         NodeGroup(
@@ -130,8 +136,8 @@ def _groups(name: str) -> tuple[NodeGroup, ...]:
     )
 
 
-def _public(subnets: Sequence[str]) -> tuple[str, ...]:
-    return tuple(id_ for id_ in subnets if get_subnet(id=id_).map_public_ip_on_launch)
+def _public(subnets: Sequence[str], options: pulumi.InvokeOptions) -> tuple[str, ...]:
+    return tuple(id_ for id_ in subnets if get_subnet(id=id_, opts=options).map_public_ip_on_launch)
 
 
 #: The two replicas of Karpenter need two nodes.

@@ -10,16 +10,19 @@ from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
 from pulumi_aws.iam import get_roles
 from pulumi_aws.servicequotas import get_service_quota
 
-from pulumi_holdfast.aws.preflight.checks import Account, quota_demands
+from pulumi_holdfast.aws.preflight.checks import CHECKPOINTS, Account, quota_demands
 from pulumi_holdfast.aws.preflight.existing import existing_of
 from pulumi_holdfast.aws.preflight.existing_cluster import existing_eks
 from pulumi_holdfast.aws.preflight.reservations import reservations_of
 from pulumi_holdfast.aws.spot_service_linked_role import PATH
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
 from pulumi_holdfast.ladder.labels import CapacityType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import pulumi
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
 
@@ -36,26 +39,32 @@ class AccountQueries:
     The result of a query without permission is missing in the account; `failed_queries` has the reason.
     """
 
-    def __init__(self, platform: AwsPlatform, stack: str) -> None:
+    def __init__(self, platform: AwsPlatform, stack: str, *, parent: pulumi.Resource) -> None:
         self._platform = platform
         self._stack = stack
         self._queries = CloudQueries(
             credentials="AWS credentials",
             fix="Log in, or set a profile with `pulumi config set aws:profile …`; "
             "check with `aws sts get-caller-identity`.",
+            parent=parent,
         )
+        self._options = self._queries.options
+        self._cluster = parent.pulumi_resource_name
 
     def account(self) -> Account:
         """Run all queries.
 
         Raises ConfigError if a query that the stack needs fails.
         """
-        identity = self._queries.required("sts:GetCallerIdentity", get_caller_identity)
+        identity = self._queries.required(
+            "sts:GetCallerIdentity", lambda: get_caller_identity(opts=self._options)
+        )
         by_capacity = self._machines()
         of_pools = {m.name for pool in self._platform.pools for m in pool.machines(self._platform.region)}
         every_type = sorted({name for names in by_capacity.values() for name in names} | of_pools)
         return Account(
             id=identity.account_id,
+            checkpoints=naming.part(self._cluster, CHECKPOINTS),
             caller=identity.arn,
             zones=self._queries.optional("ec2:DescribeAvailabilityZones", self._zones),
             offered=self._queries.optional(
@@ -87,7 +96,9 @@ class AccountQueries:
     def _zones(self) -> tuple[str, ...]:
         # Zones of every state: an impaired zone must not remove its subnets from the plan.
         answer = get_availability_zones(
-            exclude_zone_ids=[*_WITHOUT_EKS], filters=[{"name": "zone-type", "values": ["availability-zone"]}]
+            exclude_zone_ids=[*_WITHOUT_EKS],
+            filters=[{"name": "zone-type", "values": ["availability-zone"]}],
+            opts=self._options,
         )
         return tuple(sorted(answer.names))
 
@@ -95,7 +106,9 @@ class AccountQueries:
         zones: dict[str, set[str]] = defaultdict(set)
         for some in _in_filters(names):
             answer = get_instance_type_offerings(
-                filters=[{"name": "instance-type", "values": [*some]}], location_type="availability-zone"
+                filters=[{"name": "instance-type", "values": [*some]}],
+                location_type="availability-zone",
+                opts=self._options,
             )
             for name, zone in zip(answer.instance_types, answer.locations, strict=True):
                 zones[name].add(zone)
@@ -110,7 +123,8 @@ class AccountQueries:
                     filters=[
                         {"name": "instance-type", "values": [*some]},
                         {"name": "supported-usage-class", "values": [capacity.value]},
-                    ]
+                    ],
+                    opts=self._options,
                 ).instance_types
             )
 
@@ -121,7 +135,9 @@ class AccountQueries:
         silent: dict[str, Exception] = {}
         for code in sorted({need.quota.code for need in quota_demands(self._platform)}):
             try:
-                values[code] = get_service_quota(service_code="ec2", quota_code=code).value
+                values[code] = get_service_quota(
+                    service_code="ec2", quota_code=code, opts=self._options
+                ).value
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 silent[code] = error
         if silent:
@@ -133,7 +149,9 @@ class AccountQueries:
 
     def _spot_role(self) -> str | None:
         # AWS rejects a second role, so an existing one must be found.
-        roles = self._queries.required("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
+        roles = self._queries.required(
+            "iam:ListRoles", lambda: get_roles(path_prefix=PATH, opts=self._options)
+        )
         return next(iter(roles.arns), None)
 
 

@@ -16,6 +16,8 @@ from pulumi_holdfast.ladder.windows import format_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pulumi
+
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
     from pulumi_holdfast.ladder.json import Json
@@ -42,16 +44,16 @@ def reservations_of(platform: AwsPlatform, queries: CloudQueries) -> Mapping[str
         if pool.reservation is not None:
             each = queries.optional(
                 f"cloudformation:GetResource and ec2:DescribeCapacityReservations ({pool.reservation.id})",
-                lambda id_=pool.reservation.id: _reservation(id_),
+                lambda id_=pool.reservation.id: _reservation(id_, queries.options),
             )
             found |= {} if each is None else {pool.reservation.id: each}
     return found
 
 
-def _reservation(reservation: str) -> Ec2Reservation:
+def _reservation(reservation: str, options: pulumi.InvokeOptions) -> Ec2Reservation:
     try:
         # The provider has no function for reservations.
-        answer = get_resource(type_name="AWS::EC2::CapacityReservation", identifier=reservation)
+        answer = get_resource(type_name="AWS::EC2::CapacityReservation", identifier=reservation, opts=options)
     except Exception as error:
         if any(text in str(error) for text in _UNKNOWN):
             return Ec2Reservation(exists=False)

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from pulumi_holdfast.azure.control_plane.access import PODS_CIDR, SERVICES_CIDR
 from pulumi_holdfast.config.errors import setting_fix
 from pulumi_holdfast.config.fields import (
     Allowed,
@@ -34,6 +33,10 @@ from pulumi_holdfast.config.sections import (
 )
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_vm_sizes, zones_of
 from pulumi_holdfast.ladder.pools import Pool
+
+#: Room for 1024 nodes with a /24 each. AKS's default has room for 256, including surge nodes.
+PODS_CIDR: Final = "10.244.0.0/14"
+SERVICES_CIDR: Final = "172.20.0.0/16"
 
 #: The keys of the Azure provider, so that there are no second values.
 LOCATION: Final = "azure-native:location"

@@ -77,10 +77,6 @@ class PrivateAccess:
 ApiServerAccess: TypeAlias = PublicAccess | PrivateAccess
 
 
-#: Room for 1024 nodes with a /24 each. AKS's default has room for 256, including surge nodes.
-PODS_CIDR: Final = "10.244.0.0/14"
-SERVICES_CIDR: Final = "172.20.0.0/16"
-
 #: The index of the DNS address in the range of Services; index 1 is the API server.
 _DNS: Final = 10
 

@@ -13,22 +13,22 @@ from pulumi_azure_native.containerservice import (
 from pulumi_azure_native.monitor import DiagnosticSetting
 from pulumi_kubernetes import Provider
 
-from pulumi_holdfast.azure.control_plane.access import PODS_CIDR, SERVICES_CIDR, api_server, kubeconfig
+from pulumi_holdfast.azure.config.sections import PODS_CIDR, SERVICES_CIDR
+from pulumi_holdfast.azure.control_plane.access import api_server, kubeconfig
 from pulumi_holdfast.azure.control_plane.control_plane import (
-    AksControlPlane,
     AksControlPlaneArgs,
     MaintenanceSchedule,
     MaintenanceScheduleArgs,
+    aks_control_plane,
 )
 from pulumi_holdfast.azure.control_plane.role_assignments import (
     Administrators,
     AdministratorsArgs,
     ClusterIdentity,
     ClusterIdentityArgs,
-    Deployer,
-    DeployerArgs,
+    deployer_assignment,
 )
-from pulumi_holdfast.azure.identities import ACR_PULL, Assignment, AssignmentArgs
+from pulumi_holdfast.azure.role_assignments import ACR_PULL, Assignment, AssignmentArgs
 from pulumi_holdfast.kubernetes.ordering import tied_to
 
 if TYPE_CHECKING:
@@ -181,14 +181,12 @@ class AksCluster(ComponentResource):
 
     def __init__(self, name: str, args: AksClusterArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:AksCluster", name, None, opts)
-        deployer = Deployer(
-            f"{name}-deployer",
-            DeployerArgs(
-                subscription_id=args.subscription_id,
-                resource_group=args.resource_group,
-                principal_id=args.deployer,
-            ),
-            opts=ResourceOptions(parent=self),
+        deployer = deployer_assignment(
+            f"{name}-deployer-role",
+            subscription_id=args.subscription_id,
+            resource_group=args.resource_group,
+            principal_id=args.deployer,
+            parent=self,
         )
         identity = ClusterIdentity(
             f"{name}-identity",
@@ -203,12 +201,12 @@ class AksCluster(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
-        control_plane = AksControlPlane(
-            f"{name}-control-plane",
+        cluster = aks_control_plane(
+            f"{name}-control-plane-aks",
             _control_plane(args, identity.identity_id),
-            opts=ResourceOptions(parent=self, depends_on=[deployer]),
+            parent=self,
+            depends_on=[deployer],
         )
-        cluster = control_plane.cluster
         MaintenanceSchedule(
             f"{name}-maintenance",
             MaintenanceScheduleArgs(

@@ -18,7 +18,7 @@ from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input
+    from pulumi import Input, Resource
     from pulumi_azure_native.containerservice import (
         ContainerServiceNetworkProfileArgsDict,
         MaintenanceWindowArgsDict,
@@ -222,49 +222,42 @@ class AksControlPlaneArgs:
     protected: bool
 
 
-class AksControlPlane(ComponentResource):
-    """The managed control plane with the system pool (`holdfast:index:AksControlPlane`).
+def aks_control_plane(
+    name: str, args: AksControlPlaneArgs, *, parent: Resource, depends_on: Sequence[Resource] = ()
+) -> ManagedCluster:
+    """Create the managed control plane with the system pool.
 
-    Creates the ManagedCluster. Only the system pool is part of it: AKS creates no cluster without one. No
-    property is ignored; otherwise a change of another property would restore deleted pools.
+    Only the system pool is part of it: AKS creates no cluster without one. No property is ignored; otherwise a change of another
+    property would restore deleted pools.
     """
-
-    cluster: ManagedCluster
-
-    def __init__(self, name: str, args: AksControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:AksControlPlane", name, None, opts)
-        self.cluster = ManagedCluster(
-            f"{name}-aks",
-            resource_name_=args.cluster_name,
-            resource_group_name=args.resource_group,
-            location=args.location,
-            node_resource_group=args.node_resource_group,
-            dns_prefix=args.cluster_name[:_LONGEST_PREFIX].rstrip("-"),
-            kubernetes_version=args.version,
-            # The free tier has a smaller API server that throttles clients of larger clusters.
-            sku={"name": "Base", "tier": "Standard"},
-            identity={
-                "type": ResourceIdentityType.USER_ASSIGNED,
-                "user_assigned_identities": [args.identity_id],
-            },
-            # Access requires an Entra ID identity with an Azure role; there is no static credential to leak.
-            disable_local_accounts=True,
-            enable_rbac=True,
-            aad_profile={"managed": True, "enable_azure_rbac": True, "tenant_id": args.tenant_id},
-            # Required for the workload identity of pods.
-            oidc_issuer_profile={"enabled": True},
-            security_profile={"workload_identity": {"enabled": True}},
-            api_server_access_profile=args.access.as_profile(args.network.egress_cidrs),
-            network_profile=_network(args.network.outbound, args.pods_cidr, args.services_cidr),
-            node_provisioning_profile=_node_provisioning(args.scaling),
-            auto_upgrade_profile=args.upgrades.as_profile(),
-            agent_pool_profiles=[
-                args.system_nodes.as_profile(version=args.version, subnet_id=args.network.subnet_id)
-            ],
-            disk_encryption_set_id=args.disk_encryption_set_id,
-            opts=ResourceOptions(parent=self, protect=True if args.protected else None),
-        )
-        self.register_outputs({"name": self.cluster.name})
+    return ManagedCluster(
+        name,
+        resource_name_=args.cluster_name,
+        resource_group_name=args.resource_group,
+        location=args.location,
+        node_resource_group=args.node_resource_group,
+        dns_prefix=args.cluster_name[:_LONGEST_PREFIX].rstrip("-"),
+        kubernetes_version=args.version,
+        # The free tier has a smaller API server that throttles clients of larger clusters.
+        sku={"name": "Base", "tier": "Standard"},
+        identity={"type": ResourceIdentityType.USER_ASSIGNED, "user_assigned_identities": [args.identity_id]},
+        # Access requires an Entra ID identity with an Azure role; there is no static credential to leak.
+        disable_local_accounts=True,
+        enable_rbac=True,
+        aad_profile={"managed": True, "enable_azure_rbac": True, "tenant_id": args.tenant_id},
+        # Required for the workload identity of pods.
+        oidc_issuer_profile={"enabled": True},
+        security_profile={"workload_identity": {"enabled": True}},
+        api_server_access_profile=args.access.as_profile(args.network.egress_cidrs),
+        network_profile=_network(args.network.outbound, args.pods_cidr, args.services_cidr),
+        node_provisioning_profile=_node_provisioning(args.scaling),
+        auto_upgrade_profile=args.upgrades.as_profile(),
+        agent_pool_profiles=[
+            args.system_nodes.as_profile(version=args.version, subnet_id=args.network.subnet_id)
+        ],
+        disk_encryption_set_id=args.disk_encryption_set_id,
+        opts=ResourceOptions(parent=parent, depends_on=depends_on, protect=True if args.protected else None),
+    )
 
 
 def _network(outbound: Outbound, pods: str, services: str) -> ContainerServiceNetworkProfileArgsDict:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_azure_native.managedidentity import UserAssignedIdentity
 
-from pulumi_holdfast.azure.identities import (
+from pulumi_holdfast.azure.role_assignments import (
     AKS_RBAC_CLUSTER_ADMIN,
     CONTRIBUTOR,
     NETWORK_CONTRIBUTOR,
@@ -76,39 +76,27 @@ class ClusterIdentity(ComponentResource):
         self.register_outputs({"identity_id": self.identity_id})
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeployerArgs:
-    """The deployer's object ID, and the resource group that will contain the cluster."""
+def deployer_assignment(
+    name: str, *, subscription_id: str, resource_group: Input[str], principal_id: str, parent: Resource
+) -> Assignment:
+    """Make the principal that runs `pulumi` an administrator before the cluster exists.
 
-    subscription_id: str
-    resource_group: Input[str]
-    principal_id: str
-
-
-class Deployer(ComponentResource):
-    """Makes the principal that runs `pulumi` an administrator before the cluster exists.
-
-    Type token `holdfast:index:Deployer`. Creates a role assignment on the resource group, which applies to
-    clusters in it. It stays with the first deployer when another principal runs `up` (add that one to
-    `admins`). Otherwise two deployers in turn would remove each other's role and wait minutes for their own.
+    The role is on the resource group, and applies to clusters in it. It stays with the first deployer when another principal runs
+    `up` (add that one to `admins`). Otherwise two deployers in turn would remove each other's role and wait minutes for their own.
     """
-
-    def __init__(self, name: str, args: DeployerArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:Deployer", name, None, opts)
-        Assignment(
-            f"{name}-role",
-            AssignmentArgs(
-                subscription_id=args.subscription_id,
-                scope=Output.from_input(args.resource_group).apply(
-                    lambda group: f"/subscriptions/{args.subscription_id}/resourceGroups/{group}"
-                ),
-                role=AKS_RBAC_CLUSTER_ADMIN,
-                principal_id=args.principal_id,
-                keep_principal=True,
+    return Assignment(
+        name,
+        AssignmentArgs(
+            subscription_id=subscription_id,
+            scope=Output.from_input(resource_group).apply(
+                lambda group: f"/subscriptions/{subscription_id}/resourceGroups/{group}"
             ),
-            opts=ResourceOptions(parent=self),
-        )
-        self.register_outputs({})
+            role=AKS_RBAC_CLUSTER_ADMIN,
+            principal_id=principal_id,
+            keep_principal=True,
+        ),
+        opts=ResourceOptions(parent=parent),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Checks the Azure subscription before a stack registers anything: its identity, its tenant, who deploys."""
+"""Checks the Azure subscription before a training cluster registers its parts: its identity, its tenant, who deploys."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pulumi_holdfast.ladder.errors import ConfigError
 __all__ = ["Subscription", "check_subscription"]
 
 
-def check_subscription(platform: AzurePlatform, stack: str) -> Subscription:
-    """Query the subscription of a stack, and check that it can hold the stack.
+def check_subscription(platform: AzurePlatform, stack: str, *, parent: pulumi.Resource) -> Subscription:
+    """Query the subscription with the provider of the component `parent`, and check that it can hold the stack.
 
     Logs warnings to the engine; raises ConfigError with every problem.
     """
-    subscription = query_subscription(platform, stack)
+    subscription = query_subscription(platform, stack, parent=parent)
     problems = list(preflight_problems(platform, subscription))
     if problems:
         raise ConfigError(problems)

@@ -9,7 +9,7 @@ from typing import Final
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
-from pulumi_holdfast.azure.node_pools import ExistingPool
+from pulumi_holdfast.azure.pools import ExistingPool
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from pulumi_holdfast.azure.preflight.quotas import LocationLimits, quota_uses, size_warnings
 from pulumi_holdfast.azure.preflight.subnet import subnet_problems

@@ -25,6 +25,7 @@ from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pulumi
     from pulumi_azure_native.containerservice.outputs import ManagedClusterAgentPoolProfileResponse
 
     from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
@@ -68,14 +69,16 @@ def existing_aks(platform: AzurePlatform, queries: CloudQueries) -> ExistingAks 
         return None
     return queries.required(
         "containerservice:getManagedCluster and listManagedClusterUserCredentials",
-        lambda: _cluster(platform, cluster),
+        lambda: _cluster(platform, cluster, queries.options),
     )
 
 
-def _cluster(platform: AzurePlatform, cluster: AzureExistingCluster) -> ExistingAks:
+def _cluster(
+    platform: AzurePlatform, cluster: AzureExistingCluster, options: pulumi.InvokeOptions
+) -> ExistingAks:
     group, name = cluster.resource_group, cluster.existing
     try:
-        found = get_managed_cluster(resource_group_name=group, resource_name=name)
+        found = get_managed_cluster(resource_group_name=group, resource_name=name, opts=options)
     except Exception as error:
         if _UNKNOWN in str(error):
             return ExistingAks(name=name, resource_group=group, exists=False)
@@ -85,6 +88,7 @@ def _cluster(platform: AzurePlatform, cluster: AzureExistingCluster) -> Existing
         resource_group_name=group,
         resource_name=name,
         server_fqdn="public" if found.private_fqdn and found.fqdn else None,
+        opts=options,
     )
     issuer, security = found.oidc_issuer_profile, found.security_profile
     provisioning = found.node_provisioning_profile

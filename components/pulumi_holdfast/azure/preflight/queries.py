@@ -13,7 +13,7 @@ from pulumi_azure_native.containerservice import get_agent_pool, get_managed_clu
 
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.azure.names import agent_pool_name
-from pulumi_holdfast.azure.node_pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
+from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight.checks import Subscription
 from pulumi_holdfast.azure.preflight.existing_cluster import existing_aks
 from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT, location_limits
@@ -27,12 +27,14 @@ from pulumi_holdfast.ladder.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import pulumi
+
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.preflight.quotas import Get
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
 
-def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
+def query_subscription(platform: AzurePlatform, stack: str, *, parent: pulumi.Resource) -> Subscription:
     """The subscription of a stack: from its settings, otherwise from its credentials.
 
     Raises ConfigError if a query fails that the stack needs.
@@ -40,8 +42,10 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
     queries = CloudQueries(
         credentials="Azure credentials",
         fix="Log in with `az login`, or set ARM_CLIENT_ID and the related variables; check with `az account show`.",
+        parent=parent,
     )
-    client = queries.required("authorization:getClientConfig", get_client_config)
+    options = queries.options
+    client = queries.required("authorization:getClientConfig", lambda: get_client_config(opts=options))
     subscription_id = platform.subscription_id or client.subscription_id
     cluster = existing_aks(platform, queries)
     subnet_id = existing_subnet(platform, cluster)
@@ -51,17 +55,17 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
         deployer=client.object_id,
         signed_in_to=client.tenant_id,
         # An update without their current number of nodes would fail, or remove nodes with jobs.
-        pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack)),
+        pools=queries.required("containerservice:getAgentPool", lambda: _pools(platform, stack, options)),
         cluster=cluster,
         limits=queries.optional(
             "Microsoft.Compute/locations/usages/read and Microsoft.Compute/skus/read",
-            lambda: location_limits(subscription_id, platform.location, _resource_manager()),
+            lambda: location_limits(subscription_id, platform.location, _resource_manager(options)),
         ),
         subnet_services=None
         if subnet_id is None
         else queries.optional(
             "Microsoft.Network/virtualNetworks/subnets/read",
-            lambda: service_endpoints(subnet_id, _resource_manager()),
+            lambda: service_endpoints(subnet_id, _resource_manager(options)),
         ),
         failed_queries=queries.failed,
     )
@@ -71,9 +75,9 @@ def query_subscription(platform: AzurePlatform, stack: str) -> Subscription:
 _PATIENCE: Final = 30.0
 
 
-def _resource_manager() -> Get:
+def _resource_manager(options: pulumi.InvokeOptions) -> Get:
     """Gets what the provider has no function for, with its token."""
-    token = get_client_token().token
+    token = get_client_token(opts=options).token
     if not token:
         raise LookupError("the provider has no token for Azure Resource Manager")
     return getter(token)
@@ -99,19 +103,22 @@ def getter(token: str) -> Get:
 _NOT_FOUND: Final = "NotFound"
 
 
-def _pools(platform: AzurePlatform, stack: str) -> Mapping[str, ExistingPool]:
+def _pools(platform: AzurePlatform, stack: str, options: pulumi.InvokeOptions) -> Mapping[str, ExistingPool]:
     if not platform.has_scale_sets:
         return {}
     own, existing = aks_cluster_name(stack), platform.existing_cluster
     group, cluster = (own, own) if existing is None else (existing.resource_group, existing.existing)
-    found = {pool.name: _pool(group, cluster, pool.name) for pool in platform.pools}
+    found = {pool.name: _pool(group, cluster, pool.name, options) for pool in platform.pools}
     return {name: pool for name, pool in found.items() if pool is not None}
 
 
-def _pool(group: str, cluster: str, name: str) -> ExistingPool | None:
+def _pool(group: str, cluster: str, name: str, options: pulumi.InvokeOptions) -> ExistingPool | None:
     try:
         found = get_agent_pool(
-            resource_group_name=group, resource_name=cluster, agent_pool_name=agent_pool_name(name)
+            resource_group_name=group,
+            resource_name=cluster,
+            agent_pool_name=agent_pool_name(name),
+            opts=options,
         )
     except Exception as error:
         # A new pool, or a new stack without a cluster.

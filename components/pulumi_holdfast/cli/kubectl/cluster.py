@@ -25,8 +25,8 @@ from pulumi_holdfast.controller.kube.client import (
     Kind,
 )
 from pulumi_holdfast.controller.kube.objects import name_of, objects, text
-from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import LADDER
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.cli.kubectl.connection import Answer, Requests
     from pulumi_holdfast.controller.jobs.observation import Observation
-    from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+    from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 JOB_KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in (JOBSET, RAYJOB)}
 _COMPONENT: Final = "holdfast-fallback"

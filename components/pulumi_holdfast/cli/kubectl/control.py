@@ -20,10 +20,10 @@ from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, metadata_of, text
 from pulumi_holdfast.controller.other_clusters.copies import may_run_here
-from pulumi_holdfast.controller.policy.policy import Policy, cluster_of
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
+from pulumi_holdfast.ladder.ladder import Policy, cluster_of
 
 _POLL_SECONDS: Final = 0.5
 _ATTEMPTS: Final = 10
@@ -129,7 +129,7 @@ def _was_away(job: Json) -> str:
 def _state_to_move(cluster: Cluster, job: Json, pool: str) -> JobState:
     policy = cluster.policy()
     state = state_of(job)
-    tiers = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    tiers = [tier.name for tier in policy.tiers] if isinstance(policy, Policy) else []
     pools = [tier for tier in tiers if not cluster_of(tier)]
     if pool in tiers and pool not in pools:
         raise ConfigError.of(

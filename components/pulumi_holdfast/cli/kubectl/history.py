@@ -18,8 +18,8 @@ from pulumi_holdfast.cli.kubectl.job_view import (
 from pulumi_holdfast.controller.jobs.actions import EventReason
 from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, OutageKind, Phase, Purpose
 from pulumi_holdfast.controller.kube.objects import count, moment, text
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 #: The API server keeps Events for an hour unless it is configured otherwise; only the record remains after that.
 NO_EVENTS: Final = (

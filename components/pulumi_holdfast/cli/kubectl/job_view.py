@@ -17,12 +17,12 @@ from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 from pulumi_holdfast.controller.jobs.rayjob import worker_groups
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, Purpose
 from pulumi_holdfast.controller.kube.objects import annotations_of, metadata_of, moment, name_of, text, uid_of
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.failback import failback_due_at
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 
 #: What is shown where there is nothing to show.
@@ -141,13 +141,13 @@ def _node_hours(ledger: Ledger) -> float:
     return sum(use.node_time.total_seconds() for use in ledger.uses) / 3600
 
 
-def tier_of(state: JobState, policy: Policy | None) -> PolicyTier | None:
+def tier_of(state: JobState, policy: Policy | None) -> Tier | None:
     """Return the tier that a job is on; None if the ladder has none of its pool."""
     rank = None if policy is None else policy.rank_of(state.pool)
     return None if policy is None or rank is None else policy.tiers[rank]
 
 
-def limit_of(tier: PolicyTier | None) -> int | None:
+def limit_of(tier: Tier | None) -> int | None:
     """Return how many failures move a job on from a tier; None if no number does."""
     if tier is None or tier.max_failures is None or tier.max_failures < 0:
         return None
@@ -198,7 +198,7 @@ def _limits_of_ladder(state: JobState, policy: Policy | None) -> Iterable[Limit]
         return
     rank = policy.rank_of(state.pool)
     tier = tier_of(state, policy)
-    below = None if rank is None or rank + 1 >= len(policy.tiers) else policy.tiers[rank + 1].pool
+    below = None if rank is None or rank + 1 >= len(policy.tiers) else policy.tiers[rank + 1].name
     if state.waiting_since is not None:
         begun = state.waiting_since - state.waited
         if tier is not None and tier.procurement_timeout is not None and below is not None:
@@ -208,7 +208,7 @@ def _limits_of_ladder(state: JobState, policy: Policy | None) -> Iterable[Limit]
     elif rank and state.failback is None:
         due = failback_due_at(state, policy)
         if due is not None:
-            yield Limit(what=f"may return to {policy.tiers[0].pool}", at=due)
+            yield Limit(what=f"may return to {policy.tiers[0].name}", at=due)
 
 
 def _deadline(job: Json) -> Iterable[Limit]:

@@ -1,12 +1,14 @@
 """Runs read-only queries against a cloud, and records those that fail.
 
-The preflight package of each cloud uses it before anything is registered.
+The preflight package of each cloud uses it before a training cluster registers its parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, TypeVar
+
+import pulumi
 
 from pulumi_holdfast.ladder.errors import ConfigError
 
@@ -18,10 +20,12 @@ _MAX_REASON_LENGTH: Final = 300
 class CloudQueries:
     """Queries against one cloud.
 
-    `credentials` names the credentials in a problem, and `fix` says how to get better ones.
+    `credentials` names the credentials in a problem, and `fix` says how to get better ones. `options` are for the invokes: with
+    the provider that the component `parent` has for the cloud.
     """
 
-    def __init__(self, *, credentials: str, fix: str) -> None:
+    def __init__(self, *, credentials: str, fix: str, parent: pulumi.Resource) -> None:
+        self.options: Final = pulumi.InvokeOptions(parent=parent)
         self._credentials = credentials
         self._fix = fix
         self._failed: list[str] = []

@@ -12,8 +12,7 @@ from typing import Final, TypeAlias, cast
 from pulumi_holdfast.controller.jobs.kinds import job_of_child
 from pulumi_holdfast.controller.kube.client import Kind
 from pulumi_holdfast.controller.kube.objects import metadata_of, namespace_of, text
-from pulumi_holdfast.controller.policy.parser import parse_policy
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
@@ -30,6 +29,7 @@ from pulumi_holdfast.ladder.labels import (
     RESTART_ATTEMPT,
     ZONE,
 )
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from pulumi_holdfast.ladder.reachability.facts import TierFacts
 from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 

@@ -20,7 +20,6 @@ from pulumi_holdfast.controller.jobs.observation import NodeKind
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, bound_at, has_ended, node_of
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.objects import labels_of, text
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, capacity_of, tier_of
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import (
@@ -35,6 +34,7 @@ from pulumi_holdfast.ladder.labels import (
     SPOT,
     CapacityType,
 )
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, capacity_of, tier_of
 from pulumi_holdfast.ladder.pod_requests import remembered_requests
 from pulumi_holdfast.ladder.quantities import parse_quantity
 

@@ -19,7 +19,7 @@ from pulumi_holdfast.ladder.labels import CAPACITY_KEYS, GPU_RESOURCE, POOL, RES
 from pulumi_holdfast.ladder.quantities import parse_quantity
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.controller.policy.policy import MachineResources
+    from pulumi_holdfast.ladder.ladder import MachineResources
 
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from pulumi_holdfast.controller.policy.policy import cluster_of, home_pool
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import cluster_of, home_pool
 
 #: The longest text of a refusal: an Event's message has at most 1,024 characters.
 LONGEST_REFUSAL: Final = 800

@@ -45,10 +45,10 @@ from pulumi_holdfast.controller.kube.client import (
 )
 from pulumi_holdfast.controller.kube.objects import metadata_of, name_of, text, uid_of
 from pulumi_holdfast.controller.loop.observer import JobContext
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from pulumi_holdfast.ladder.taints import Taint
 
 
@@ -161,7 +161,7 @@ class ReservationManager:
 
 def _taints_of(pool: str, policy: Policy | NoPolicy) -> tuple[Taint, ...]:
     tiers = policy.tiers if isinstance(policy, Policy) else ()
-    return next((tier.facts.taints for tier in tiers if tier.pool == pool), ())
+    return next((tier.facts.taints for tier in tiers if tier.name == pool), ())
 
 
 class OutdatedObservation(Exception):  # noqa: N818 - says what is wrong

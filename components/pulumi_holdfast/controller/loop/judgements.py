@@ -24,9 +24,9 @@ from pulumi_holdfast.controller.kube.client import (
     Unreachable,
 )
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, metadata_of
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import EXCLUSIVE_TOPOLOGY, FOLLOWS, FOLLOWS_VALUE
+from pulumi_holdfast.ladder.ladder import Policy
 
 _log = logging.getLogger(__name__)
 

@@ -37,12 +37,12 @@ from pulumi_holdfast.controller.kube.client import RAYJOB
 from pulumi_holdfast.controller.loop.judgements import Judgements
 from pulumi_holdfast.controller.loop.pools import MissingPools, OfferedPrices, UsedNodes, pool_statuses
 from pulumi_holdfast.controller.other_clusters.copies import may_run_here
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.failback import ReservationQueue
 from pulumi_holdfast.controller.state_machine.refusal import is_new
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

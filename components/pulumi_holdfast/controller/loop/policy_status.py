@@ -22,9 +22,9 @@ from pulumi_holdfast.controller.kube.client import (
     Unreachable,
 )
 from pulumi_holdfast.controller.kube.objects import objects, text
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.json import mapping
 from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -55,7 +55,7 @@ def policy_status(
     `before`: the status that it replaces, for the time of the last change of its condition.
     """
     all_places = list(places)
-    pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    pools = [tier.name for tier in policy.tiers] if isinstance(policy, Policy) else []
     moving = sum(place.phase in _BETWEEN_TIERS for place in all_places)
     problems = policy.problems if isinstance(policy, NoPolicy) else ()
     return {

@@ -24,10 +24,10 @@ from pulumi_holdfast.controller.jobs.observation import PoolStatus
 from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.objects import labels_of, objects, text
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL, ZONE, CapacityType
+from pulumi_holdfast.ladder.ladder import Policy
 
 #: The metrics of Karpenter's provider for AWS. Both have the labels instance_type, capacity_type and zone.
 PRICE_METRIC: Final = "karpenter_cloudprovider_instance_type_offering_price_estimate"
@@ -231,9 +231,9 @@ def pool_statuses(
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
     return {
-        tier.pool: PoolStatus(exists=tier.cluster in clusters)
+        tier.name: PoolStatus(exists=tier.cluster in clusters)
         if tier.cluster
-        else _pool_status(tier.pool, caches, used, price_of(tier.pool), is_listed=karpenter_makes)
+        else _pool_status(tier.name, caches, used, price_of(tier.name), is_listed=karpenter_makes)
         for tier in policy.tiers
     }
 

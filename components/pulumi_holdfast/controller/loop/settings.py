@@ -17,8 +17,8 @@ from pulumi_holdfast.controller.kube.access import (
     from_kubeconfig,
     in_cluster,
 )
-from pulumi_holdfast.controller.policy.policy import is_dns_label
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
+from pulumi_holdfast.ladder.ladder import is_dns_label
 
 PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
 

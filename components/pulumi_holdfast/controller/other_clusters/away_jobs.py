@@ -30,8 +30,8 @@ from pulumi_holdfast.controller.other_clusters.transfers import (
     Transfers,
     cluster_id,
 )
-from pulumi_holdfast.controller.policy.policy import cluster_of, pool_there
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.ladder import cluster_of, pool_there
 
 _log = logging.getLogger(__name__)
 

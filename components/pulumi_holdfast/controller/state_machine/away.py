@@ -5,7 +5,6 @@ from __future__ import annotations
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobStep, Suspend, standing_event
 from pulumi_holdfast.controller.jobs.observation import CopyStatus, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
-from pulumi_holdfast.controller.policy.policy import Policy, cluster_of, pool_there
 from pulumi_holdfast.controller.state_machine.failback import reserved_tier, step_failback
 from pulumi_holdfast.controller.state_machine.failover import (
     SLOW_SUSPENSION_AFTER,
@@ -19,14 +18,10 @@ from pulumi_holdfast.controller.state_machine.spending_limits import (
     limited_policy,
     spending_event,
 )
-from pulumi_holdfast.controller.state_machine.tier_visit import (
-    RankedTier,
-    new_tier_visit,
-    tier_below,
-    track_wait,
-)
+from pulumi_holdfast.controller.state_machine.tier_visit import new_tier_visit, tier_below, track_wait
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import LOST_COPY
+from pulumi_holdfast.ladder.ladder import Policy, Tier, cluster_of, pool_there
 from pulumi_holdfast.ladder.quantities import format_duration
 
 
@@ -129,10 +124,10 @@ def why_move(state: JobState, observation: Observation, policy: Policy) -> JobEv
     )
 
 
-def _leave(state: JobState, seen: Observation, policy: Policy, below: RankedTier, why: JobEvent) -> JobStep:
+def _leave(state: JobState, seen: Observation, policy: Policy, below: Tier, why: JobEvent) -> JobStep:
     above = reserved_tier(state, seen, policy)
     if above is not None:
-        return fail_back(state, seen, above)
+        return fail_back(state, seen, policy, above)
     return _recalled(fail_over(state, seen, policy, below, why))
 
 

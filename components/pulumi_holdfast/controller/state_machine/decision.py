@@ -24,7 +24,6 @@ from pulumi_holdfast.controller.jobs.actions import (
 )
 from pulumi_holdfast.controller.jobs.observation import NO_JUMP, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose, UnreadableState
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.away import seen_there
 from pulumi_holdfast.controller.state_machine.failback import failback_deadlines
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER, failover_deadlines
@@ -47,6 +46,7 @@ from pulumi_holdfast.controller.state_machine.tier_visit import (
 )
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 
 def next_requeue(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> datetime | None:
@@ -115,11 +115,11 @@ def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEv
 def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
     """Return the event for a job whose pods select none of the ladder's pools."""
     selected = f"the pool {observation.pool}" if observation.pool else "no pool, or several"
-    pools = ", ".join(tier.pool for tier in policy.tiers)
+    pools = ", ".join(tier.name for tier in policy.tiers)
     return standing_event(
         EventReason.NOT_ON_LADDER,
         f"The job's pods select {selected}, and its ladder has {pools}: it is ignored. Create it with the selector "
-        f'`{POOL}: {policy.tiers[0].pool}`, or with the label `{FOLLOWS}: "{STAYS_VALUE}"` if it must stay where it is.',
+        f'`{POOL}: {policy.tiers[0].name}`, or with the label `{FOLLOWS}: "{STAYS_VALUE}"` if it must stay where it is.',
     )
 
 

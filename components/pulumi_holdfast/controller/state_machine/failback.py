@@ -30,10 +30,10 @@ from pulumi_holdfast.controller.jobs.state import (
     Phase,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT, fail_back
-from pulumi_holdfast.controller.state_machine.tier_visit import RankedTier, is_past_deadline, tiers_above
+from pulumi_holdfast.controller.state_machine.tier_visit import is_past_deadline, tiers_above
 from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 
 # A job that waits for its turn to reserve capacity looks this often, up to twice as long.
@@ -67,7 +67,7 @@ def failback_deadlines(
             due is not None
             and due <= observation.now
             and any(
-                _yields_to_older(each.pool, observation) for each in tiers_above(state, observation, policy)
+                _yields_to_older(each.name, observation) for each in tiers_above(state, observation, policy)
             )
         )
         return (observation.now + _queue_interval(state) if is_queued else due,)
@@ -78,13 +78,13 @@ def failback_deadlines(
     )
 
 
-def reserved_tier(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+def reserved_tier(state: JobState, observation: Observation, policy: Policy) -> Tier | None:
     """The better tier whose capacity is completely reserved for the job, including taints; None if there is none."""
     tier_above = _target(state, observation, policy)
     if (
         tier_above is None
         or observation.reservation is None
-        or observation.reservation.pool != tier_above.pool
+        or observation.reservation.pool != tier_above.name
     ):
         return None
     is_whole = (
@@ -131,7 +131,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         event = JobEvent(reason=EventReason.CANNOT_FAIL_BACK, message=message)
         return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
-    if fitting and all(_yields_to_older(tier_above.pool, observation) for tier_above in fitting):
+    if fitting and all(_yields_to_older(tier_above.name, observation) for tier_above in fitting):
         return JobStep(state=state)
     if not fitting:
         return JobStep(
@@ -147,15 +147,15 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         state,
         observation,
         policy,
-        next(tier_above for tier_above in fitting if not _yields_to_older(tier_above.pool, observation)),
+        next(tier_above for tier_above in fitting if not _yields_to_older(tier_above.name, observation)),
     )
 
 
-def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier) -> JobStep:
-    attempt = FailbackAttempt(pool=tier_above.pool, stage=FailbackStage.RESERVING, since=observation.now)
+def _reserve(state: JobState, observation: Observation, policy: Policy, tier_above: Tier) -> JobStep:
+    attempt = FailbackAttempt(pool=tier_above.name, stage=FailbackStage.RESERVING, since=observation.now)
     # Release other reservations first: two tiers' capacity is never paid for at once.
     action = (
-        CreatePlaceholders(pool=tier_above.pool, shapes=observation.shapes)
+        CreatePlaceholders(pool=tier_above.name, shapes=observation.shapes)
         if observation.reservation is None
         else ReleaseReservation()
     )
@@ -166,7 +166,7 @@ def _reserve(state: JobState, observation: Observation, policy: Policy, tier_abo
             JobEvent(
                 reason=EventReason.FAILBACK_STARTED,
                 message=(
-                    f"Capacity in {tier_above.pool} is requested for up to {format_duration(policy.hold_timeout)}; the job "
+                    f"Capacity in {tier_above.name} is requested for up to {format_duration(policy.hold_timeout)}; the job "
                     f"keeps running in {state.pool} until all of it is reserved."
                 ),
             ),
@@ -180,7 +180,7 @@ def _await_reservation(
     """RESERVING and TAINTING: create the missing placeholders, then taint their nodes."""
     tier_above = reserved_tier(state, observation, policy)
     if tier_above is not None and observation.can_be_suspended:
-        return _reservation_complete(state, attempt, observation, tier_above)
+        return _reservation_complete(state, attempt, observation, policy, tier_above)
     if observation.now >= attempt.since + policy.hold_timeout:
         return _try_next_tier(state, observation, policy)
     if _yields_to_older(attempt.pool, observation):
@@ -200,17 +200,15 @@ def _await_reservation(
 
 
 def _reservation_complete(
-    state: JobState, attempt: FailbackAttempt, observation: Observation, tier_above: RankedTier
+    state: JobState, attempt: FailbackAttempt, observation: Observation, policy: Policy, tier_above: Tier
 ) -> JobStep:
     if not observation.checkpoints_on_request:
-        return fail_back(state, observation, tier_above)
+        return fail_back(state, observation, policy, tier_above)
     asked = replace(attempt, stage=FailbackStage.CHECKPOINTING, requested_at=observation.now)
     return JobStep(state=replace(state, failback=asked), actions=(RequestCheckpoint(at=observation.now),))
 
 
-def _await_checkpoint(
-    state: JobState, observation: Observation, policy: Policy, tier_above: RankedTier
-) -> JobStep:
+def _await_checkpoint(state: JobState, observation: Observation, policy: Policy, tier_above: Tier) -> JobStep:
     attempt = state.failback
     if attempt is None or reserved_tier(state, observation, policy) is None:
         # A reserved node is gone: there is nothing to move to, and the timeout stays the same.
@@ -223,7 +221,7 @@ def _await_checkpoint(
         )
     is_answered = observation.checkpointed_at is not None and observation.checkpointed_at >= asked_at
     if (is_answered or observation.now >= asked_at + CHECKPOINT_TIMEOUT) and observation.can_be_suspended:
-        return fail_back(state, observation, tier_above)
+        return fail_back(state, observation, policy, tier_above)
     is_sent = observation.checkpoint_requested_at == asked_at
     return JobStep(state=state, actions=() if is_sent else (RequestCheckpoint(at=asked_at),))
 
@@ -235,9 +233,9 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
         tier_above
         for tier_above in tiers_above(state, observation, policy)
         if tried is not None
-        and tier_above.rank > tried
+        and policy.rank(tier_above) > tried
         and _has_capacity(tier_above, observation)
-        and not _yields_to_older(tier_above.pool, observation)
+        and not _yields_to_older(tier_above.name, observation)
     ]
     if rest and not _is_too_late(observation, policy):
         return _reserve(state, observation, policy, rest[0])
@@ -289,25 +287,24 @@ def _finish_move(state: JobState, observation: Observation) -> JobStep:
     return JobStep(state=state, actions=(DeletePlaceholders(),) if has_placeholders else ())
 
 
-def _target(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+def _target(state: JobState, observation: Observation, policy: Policy) -> Tier | None:
     if state.failback is None or policy.return_after is None:
         return None
     above = tiers_above(state, observation, policy)
-    return next((tier_above for tier_above in above if tier_above.pool == state.failback.pool), None)
+    return next((tier_above for tier_above in above if tier_above.name == state.failback.pool), None)
 
 
 def _is_too_late(observation: Observation, policy: Policy) -> bool:
     return is_past_deadline(replace(observation, now=observation.now + policy.hold_timeout), policy)
 
 
-def _has_capacity(tier_above: RankedTier, observation: Observation) -> bool:
+def _has_capacity(tier_above: Tier, observation: Observation) -> bool:
     """Whether the pool's limits allow the machines that the gang needs, besides those in use."""
-    known = observation.pools.get(tier_above.pool, PoolStatus())
-    limits = [limit for limit in (tier_above.tier.facts.max_nodes, known.max_nodes) if limit is not None]
+    known = observation.pools.get(tier_above.name, PoolStatus())
+    limits = [limit for limit in (tier_above.facts.max_nodes, known.max_nodes) if limit is not None]
     return (
         not limits
-        or machines_needed(observation.shapes, tier_above.tier.facts.machine)
-        <= min(limits) - known.nodes_in_use
+        or machines_needed(observation.shapes, tier_above.facts.machine) <= min(limits) - known.nodes_in_use
     )
 
 

@@ -8,12 +8,10 @@ from typing import Final
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobStep, RequestCheckpoint, Suspend
 from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.state import FailbackStage, JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     MISSING_POOL_GRACE,
     NO_WAIT,
-    RankedTier,
     current_tier,
     is_reached,
     pool_exists,
@@ -23,7 +21,7 @@ from pulumi_holdfast.controller.state_machine.tier_visit import (
     wait_ends,
 )
 from pulumi_holdfast.ladder.frozen import replace
-from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures
+from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 from pulumi_holdfast.ladder.windows import format_time
 
@@ -83,18 +81,18 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
     return None
 
 
-def _closed_event(tier: PolicyTier, observation: Observation) -> JobEvent | None:
+def _closed_event(tier: Tier, observation: Observation) -> JobEvent | None:
     """Return why a job must leave a tier at this time: its reserved capacity ends soon, or has not begun."""
     window = tier.facts.window
     if window.ends is not None and window.is_over(observation.now):
         return JobEvent(
             reason=EventReason.CAPACITY_ENDS,
-            message=f"The reserved capacity of {tier.pool} can be used until {format_time(window.ends)} only.",
+            message=f"The reserved capacity of {tier.name} can be used until {format_time(window.ends)} only.",
         )
     if window.begins is not None and not window.has_begun(observation.now):
         return JobEvent(
             reason=EventReason.TIER_UNAVAILABLE,
-            message=f"The reserved capacity of {tier.pool} begins at {format_time(window.begins)}, so the job does not wait for it.",
+            message=f"The reserved capacity of {tier.name} begins at {format_time(window.begins)}, so the job does not wait for it.",
         )
     return None
 
@@ -172,7 +170,7 @@ def failover_deadlines(
     state: JobState, observation: Observation, policy: Policy
 ) -> tuple[datetime | None, ...]:
     """The times at which this module's result may change although nothing else does."""
-    tier: PolicyTier | None = current_tier(state, policy)
+    tier: Tier | None = current_tier(state, policy)
     is_last = tier_below(state, observation, policy) is None
     asked_at = observation.checkpoint_requested_at
     return (
@@ -218,32 +216,35 @@ def _given_up_event(why: str) -> JobEvent:
 
 
 def fail_over(
-    state: JobState, observation: Observation, policy: Policy, tier: RankedTier, why: JobEvent
+    state: JobState, observation: Observation, policy: Policy, tier: Tier, why: JobEvent
 ) -> JobStep:
     """Suspend the job to resume it on a lower tier."""
     moving = replace(
         _suspending(state, observation, Purpose.FAILOVER),
-        pool=tier.pool,
-        rank=tier.rank,
+        pool=tier.name,
+        rank=policy.rank(tier),
         failback=None,
         short_failbacks=state.short_failbacks
         if why.reason is EventReason.CAPACITY_ENDS
         else _short_failbacks(state, observation, policy),
     )
-    return _suspended(moving, replace(why, message=f"{why.message} The job moves on to {tier.pool}."))
+    return _suspended(moving, replace(why, message=f"{why.message} The job moves on to {tier.name}."))
 
 
-def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> JobStep:
+def fail_back(state: JobState, observation: Observation, policy: Policy, tier: Tier) -> JobStep:
     """Suspend the job to resume it on the better tier whose capacity is reserved for it."""
     attempt = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
     moving = replace(
-        _suspending(state, observation, Purpose.FAILBACK), pool=tier.pool, rank=tier.rank, failback=attempt
+        _suspending(state, observation, Purpose.FAILBACK),
+        pool=tier.name,
+        rank=policy.rank(tier),
+        failback=attempt,
     )
     return _suspended(
         moving,
         JobEvent(
             reason=EventReason.FAILBACK_MOVING,
-            message=f"Every node that the job needs in {tier.pool} is reserved for it: it moves there from {state.pool}.",
+            message=f"Every node that the job needs in {tier.name} is reserved for it: it moves there from {state.pool}.",
         ),
     )
 

@@ -11,10 +11,16 @@ from typing import Final
 
 from pulumi_holdfast.controller.jobs.observation import CopyStatus, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.state import JobState, Ledger, Phase, PoolUse
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, capacity_of, pool_in, tier_of
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.ladder import DEFAULT_RESTART_COST
+from pulumi_holdfast.ladder.ladder import (
+    DEFAULT_RESTART_COST,
+    NoPolicy,
+    Policy,
+    capacity_of,
+    pool_in,
+    tier_of,
+)
 
 #: How much of a ledger is not written yet at most.
 LEDGER_INTERVAL: Final = timedelta(hours=1)
@@ -100,7 +106,7 @@ def spending_text(ledger: Ledger, on_demand_price: float | None) -> str:
 def on_demand_price(observation: Observation, policy: Policy | NoPolicy) -> float | None:
     """Return the price of the ladder's lowest on-demand tier; None if it has none, or no price is known."""
     tiers = policy.tiers if isinstance(policy, Policy) else ()
-    pools = [tier.pool for tier in tiers if tier.facts.capacity is CapacityType.ON_DEMAND]
+    pools = [tier.name for tier in tiers if tier.facts.capacity is CapacityType.ON_DEMAND]
     return price_of(pools[-1], observation, policy) if pools else None
 
 

@@ -7,10 +7,9 @@ from typing import Final
 
 from pulumi_holdfast.controller.jobs.observation import Cause, Loss, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, OutageKind, TimedFailure
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.controller.state_machine.tier_visit import latest_loss_at
 from pulumi_holdfast.ladder.frozen import replace
-from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures
+from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures, Policy
 
 # A node that answers again within this time has cost nothing: a kubelet reports every 10 s, and the node controller
 # itself waits 40 to 50 s before it calls a node unreachable. The Job controller needs another minute.

@@ -20,7 +20,7 @@ from pulumi_holdfast.ladder.quantities import format_duration
 
 if TYPE_CHECKING:
     from pulumi_holdfast.controller.jobs.observation import Deadline, Observation
-    from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
+    from pulumi_holdfast.ladder.ladder import Policy, Tier
 
 _NOTHING: Final = timedelta(0)
 
@@ -211,7 +211,7 @@ class Pacing:
 def pacing_of(state: JobState, observation: Observation, policy: Policy) -> Pacing | None:
     """Return a job's pacing; None for a job without a deadline, and on a ladder without a tier that can be relied on."""
     deadline, pace, now = observation.deadline, state.pace, observation.now
-    if deadline is None or pace is None or not any(is_safe(tier.pool, policy) for tier in policy.tiers):
+    if deadline is None or pace is None or not any(is_safe(tier.name, policy) for tier in policy.tiers):
         return None
     cost = policy.restart_cost
     left = max(_NOTHING, deadline.work - _work_done(pace, deadline, now, cost))
@@ -275,11 +275,11 @@ def paced_policy(state: JobState, observation: Observation, policy: Policy) -> P
     return replace(bounded, return_after=pacing.return_interval)
 
 
-def _paced_tier(rank: int, policy: Policy) -> PolicyTier:
+def _paced_tier(rank: int, policy: Policy) -> Tier:
     tier, below = policy.tiers[rank], policy.tiers[rank + 1 :]
-    if is_safe(tier.pool, policy):
+    if is_safe(tier.name, policy):
         return tier
-    is_lowest = not below or is_safe(below[0].pool, policy)
+    is_lowest = not below or is_safe(below[0].name, policy)
     return replace(
         tier, max_failures=None, procurement_timeout=None if is_lowest else tier.procurement_timeout
     )
@@ -321,7 +321,7 @@ def late_event(state: JobState, observation: Observation, policy: Policy) -> tup
         standing_event(
             EventReason.DEADLINE_MISSED,
             f"The job will end after its deadline, {pacing.finish_by:%Y-%m-%d %H:%M} UTC, even if it stays on "
-            f"{policy.tiers[-1].pool}: at about {end:%Y-%m-%d %H:%M} UTC. Move finish-by, or make the work shorter.",
+            f"{policy.tiers[-1].name}: at about {end:%Y-%m-%d %H:%M} UTC. Move finish-by, or make the work shorter.",
             compared=f"{pacing.finish_by.isoformat()} {doublings}",
         ),
     )

@@ -15,7 +15,6 @@ from pulumi_holdfast.controller.jobs.actions import (
 )
 from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Observation
 from pulumi_holdfast.controller.jobs.state import JobState, OutageKind, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.away import (
     go_away,
     seen_there,
@@ -71,6 +70,7 @@ from pulumi_holdfast.controller.state_machine.tier_visit import (
     track_wait,
 )
 from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 _CAUSES: Final = {
     OutageKind.EVICTION: "an eviction",
@@ -112,7 +112,7 @@ def _move(state: JobState, observation: Observation, policy: Policy) -> JobStep 
         # The reserved capacity is better than any lower tier, and available already.
         above = reserved_tier(state, observation, policy)
         if above is not None:
-            return fail_back(state, observation, above)
+            return fail_back(state, observation, policy, above)
         waits = checkpoint_first(state, observation, policy, why)
         return waits or fail_over(state, observation, policy, below, why)
     if why is not None and below is None:
@@ -263,9 +263,9 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
     is_limited = (current is not None and not current.is_open) or is_closed_below(state, observation, policy)
     if tier is None and is_limited:
         tier = other_tier(state, observation, policy)
-    if tier is None or tier.pool == state.pool:
+    if tier is None or tier.name == state.pool:
         return state
-    return replace(state, pool=tier.pool, rank=tier.rank, purpose=Purpose.FAILOVER, failback=None)
+    return replace(state, pool=tier.name, rank=policy.rank(tier), purpose=Purpose.FAILOVER, failback=None)
 
 
 def _resume(
@@ -354,7 +354,7 @@ def _handed_to_kueue(state: JobState) -> JobStep:
 
 def _suspended_again_event(state: JobState) -> JobEvent:
     return JobEvent(
-        reason=EventReason.SUSPENDED_AGAIN,
+        reason=EventReason.RESUMED_EXTERNALLY,
         message=(
             f"Another client resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
             f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "
@@ -411,7 +411,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> JobS
     fresh = (
         resume_tier_visit(hurt, observation)
         if below is None
-        else new_tier_visit(hurt, observation, pool=below.pool, rank=below.rank)
+        else new_tier_visit(hurt, observation, pool=below.name, rank=policy.rank(below))
     )
     # A recreated job has a uid that is not known yet, and an operator whose counters start at 0.
     recreated = replace(

@@ -70,7 +70,9 @@ def judgement_events(state: JobState | None, observation: Observation) -> tuple[
     if state is None or not observation.follows or state.phase is Phase.REFUSED:
         return tuple(found)
     if judgement.problems:
-        found.append(standing_event(EventReason.CANNOT_REACH, judgement.refusal))
+        found.append(
+            standing_event(EventReason.REFUSED, f"The job may not run to its end: {judgement.refusal}")
+        )
     if judgement.not_judged and is_new(state):
         said = " ".join(judgement.not_judged)[:LONGEST_REFUSAL]
         found.append(standing_event(EventReason.NOT_JUDGED, f"Whether the job can run is not judged: {said}"))

@@ -14,22 +14,20 @@ from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, JobSt
 from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.pod_shapes import machines_needed
 from pulumi_holdfast.controller.jobs.state import JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.failover import fail_over, give_up, pause
 from pulumi_holdfast.controller.state_machine.ledger import price_of, use_of
 from pulumi_holdfast.controller.state_machine.pacing import copy_is_on_demand, pacing_of
 from pulumi_holdfast.controller.state_machine.tier_visit import (
     NO_WAIT,
-    RankedTier,
     current_tier,
     is_available,
     is_reached,
-    ranked_tiers,
     tier_below,
     wait_ends,
 )
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import MAX_COST, CapacityType
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 
 _HOUR: Final = timedelta(hours=1)
 
@@ -58,13 +56,13 @@ def limited_policy(state: JobState, observation: Observation, policy: Policy) ->
     )
 
 
-def _is_closed(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:
+def _is_closed(tier: Tier, state: JobState, observation: Observation, policy: Policy) -> bool:
     return is_too_expensive(tier, observation, policy) or _is_past_max_cost(tier, state, observation, policy)
 
 
-def is_too_expensive(tier: PolicyTier, observation: Observation, policy: Policy) -> bool:
+def is_too_expensive(tier: Tier, observation: Observation, policy: Policy) -> bool:
     """Whether a tier's nodes cost more than its `maxPrice`; a price that is not known is not too high."""
-    price = price_of(tier.pool, observation, policy)
+    price = price_of(tier.name, observation, policy)
     return tier.max_price is not None and price is not None and price > tier.max_price
 
 
@@ -78,21 +76,21 @@ def _left(state: JobState, observation: Observation) -> float | None:
     return None if observation.max_cost is None else observation.max_cost.amount - spent_on_demand(state)
 
 
-def is_on_demand(tier: PolicyTier, state: JobState) -> bool:
+def is_on_demand(tier: Tier, state: JobState) -> bool:
     """Whether a tier is on-demand; without facts, whether the job's own nodes there were."""
-    known = tier.facts.capacity or use_of(state.ledger, tier.pool).capacity
+    known = tier.facts.capacity or use_of(state.ledger, tier.name).capacity
     return known is CapacityType.ON_DEMAND
 
 
-def _is_past_max_cost(tier: PolicyTier, state: JobState, observation: Observation, policy: Policy) -> bool:
+def _is_past_max_cost(tier: Tier, state: JobState, observation: Observation, policy: Policy) -> bool:
     """Whether `max-cost` excludes a tier: what is left of it must pay for more than one restart before a job moves there."""
     left = _left(state, observation)
     if left is None or not is_on_demand(tier, state):
         return False
     if left <= 0:
         return True
-    price = price_of(tier.pool, observation, policy)
-    if tier.pool == state.pool or price is None:
+    price = price_of(tier.name, observation, policy)
+    if tier.name == state.pool or price is None:
         return False
     machines = machines_needed(observation.shapes, tier.facts.machine)
     return left <= price * machines * (policy.restart_cost / _HOUR)
@@ -126,9 +124,9 @@ def _spent_text(state: JobState, observation: Observation) -> str:
     return f"The job has spent {spent_on_demand(state):.2f} on on-demand nodes, of max-cost {most:g}"
 
 
-def _price_text(tier: PolicyTier, observation: Observation, policy: Policy) -> str:
-    price, most = price_of(tier.pool, observation, policy) or 0.0, tier.max_price or 0.0
-    return f"A node of {tier.pool} costs {price:g} per hour, above maxPrice {most:g}, so the job buys none there."
+def _price_text(tier: Tier, observation: Observation, policy: Policy) -> str:
+    price, most = price_of(tier.name, observation, policy) or 0.0, tier.max_price or 0.0
+    return f"A node of {tier.name} costs {price:g} per hour, above maxPrice {most:g}, so the job buys none there."
 
 
 def _price_deadline(state: JobState, observation: Observation) -> datetime | None:
@@ -139,24 +137,19 @@ def _price_deadline(state: JobState, observation: Observation) -> datetime | Non
     return wait_ends(state, observation, RESTART_GRACE if has_run else NO_WAIT)
 
 
-def other_tier(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+def other_tier(state: JobState, observation: Observation, policy: Policy) -> Tier | None:
     """The tier that a job moves to when its own and all below are closed: the first open one, from the top.
 
     A job whose `max-cost` excludes on-demand tries the other tiers in turn, and waits on each for its `procurementTimeout`.
     """
     return next(
-        (
-            each
-            for each in ranked_tiers(policy)
-            if each.pool != state.pool and is_available(each.tier, observation)
-        ),
-        None,
+        (each for each in policy.tiers if each.name != state.pool and is_available(each, observation)), None
     )
 
 
-def first_other_than_on_demand(state: JobState, policy: Policy) -> RankedTier | None:
+def first_other_than_on_demand(state: JobState, policy: Policy) -> Tier | None:
     """The best tier on which `max-cost` allows the job to wait, at any price; None if all tiers are on-demand."""
-    return next((each for each in ranked_tiers(policy) if not is_on_demand(each.tier, state)), None)
+    return next((each for each in policy.tiers if not is_on_demand(each, state)), None)
 
 
 def is_closed_below(state: JobState, observation: Observation, policy: Policy) -> bool:
@@ -171,7 +164,7 @@ def ends_at_max_cost(state: JobState, observation: Observation, policy: Policy) 
     """Return why a job that must leave its tier is given up: it asks for that, or all tiers are on-demand."""
     if observation.max_cost is None:
         return None
-    closed = [tier.pool for tier in policy.tiers if _is_past_max_cost(tier, state, observation, policy)]
+    closed = [tier.name for tier in policy.tiers if _is_past_max_cost(tier, state, observation, policy)]
     is_alone = len(closed) == len(policy.tiers)
     if not closed or not (observation.max_cost.gives_up or is_alone):
         return None
@@ -225,10 +218,10 @@ def spending_warnings(state: JobState, observation: Observation, policy: Policy)
 
 
 def _unknown_prices(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    unknown = [tier for tier in policy.tiers if price_of(tier.pool, observation, policy) is None]
-    capped = [tier.pool for tier in unknown if tier.max_price is not None]
+    unknown = [tier for tier in policy.tiers if price_of(tier.name, observation, policy) is None]
+    capped = [tier.name for tier in unknown if tier.max_price is not None]
     limited = [
-        tier.pool for tier in unknown if observation.max_cost is not None and is_on_demand(tier, state)
+        tier.name for tier in unknown if observation.max_cost is not None and is_on_demand(tier, state)
     ]
     names = {"maxPrice": capped, "max-cost": limited}
     found = [f"{limit} has no effect on {', '.join(pools)}" for limit, pools in names.items() if pools]
@@ -247,7 +240,7 @@ def _uncovered_deadline(state: JobState, observation: Observation, policy: Polic
     if left is None or pacing is None:
         return ()
     safe = [tier for tier in policy.tiers if is_on_demand(tier, state)]
-    price = price_of(safe[-1].pool, observation, policy) if safe else None
+    price = price_of(safe[-1].name, observation, policy) if safe else None
     if price is None:
         return ()
     machines = machines_needed(observation.shapes, safe[-1].facts.machine)

@@ -7,15 +7,14 @@ every expected pod has a live node, whether or not it has started.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent
 from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 
 NO_WAIT = timedelta(0)
@@ -120,19 +119,6 @@ def latest_loss_at(state: JobState, observation: Observation) -> datetime | None
     return max(known, default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankedTier:
-    """A tier with its rank in the ladder."""
-
-    rank: int
-    tier: PolicyTier
-
-    @property
-    def pool(self) -> str:
-        """The tier's pool."""
-        return self.tier.pool
-
-
 # A pool that is being replaced is missing for some seconds: no job leaves it or is given up for that.
 MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
@@ -163,33 +149,29 @@ def pool_missing_deadline(pool: str, observation: Observation) -> datetime | Non
     return status.missing_since + MISSING_POOL_GRACE
 
 
-def is_available(tier: PolicyTier, observation: Observation) -> bool:
+def is_available(tier: Tier, observation: Observation) -> bool:
     """Whether jobs can start on a tier: its pool exists, as far as is known, has its capacity at this time, and is open."""
-    return tier.is_open and _takes_jobs(tier.pool, observation) and tier.facts.window.is_open(observation.now)
+    return tier.is_open and _takes_jobs(tier.name, observation) and tier.facts.window.is_open(observation.now)
 
 
-def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
+def current_tier(state: JobState, policy: Policy) -> Tier | None:
     """The tier the job is on; None if it was removed from the ladder."""
     rank = policy.rank_of(state.pool)
     return None if rank is None else policy.tiers[rank]
 
 
-def tier_below(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
+def tier_below(state: JobState, observation: Observation, policy: Policy) -> Tier | None:
     """The tier the job fails over to: the next one that is available; past the deadline the last one.
 
     A removed tier is followed by the tier that has its rank now, or by the last tier.
     """
-    below = [
-        tier
-        for tier in ranked_tiers(policy)
-        if tier.rank >= _first_below(state, policy) and is_available(tier.tier, observation)
-    ]
+    below = [tier for tier in policy.tiers[_first_below(state, policy) :] if is_available(tier, observation)]
     if not below:
         return None
     return below[-1] if is_past_deadline(observation, policy) else below[0]
 
 
-def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[RankedTier, ...]:
+def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[Tier, ...]:
     """The better tiers that are available, best first, and stay so for long enough that a move to them is worth its cost.
 
     Only tiers of the job's own cluster: capacity in another one cannot be reserved for it.
@@ -199,12 +181,11 @@ def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tu
     worth = policy.hold_timeout + MOVES_TO_WORTH * policy.restart_cost
     return tuple(
         tier
-        for tier in ranked_tiers(policy)
-        if tier.rank < top
-        and not tier.tier.cluster
-        and tier.tier.is_open
-        and _takes_jobs(tier.pool, observation)
-        and tier.tier.facts.window.is_open_for(worth, observation.now)
+        for tier in policy.tiers[:top]
+        if not tier.cluster
+        and tier.is_open
+        and _takes_jobs(tier.name, observation)
+        and tier.facts.window.is_open_for(worth, observation.now)
     )
 
 
@@ -216,11 +197,6 @@ def is_past_deadline(observation: Observation, policy: Policy) -> bool:
 def _first_below(state: JobState, policy: Policy) -> int:
     rank = policy.rank_of(state.pool)
     return min(state.rank, len(policy.tiers) - 1) if rank is None else rank + 1
-
-
-def ranked_tiers(policy: Policy) -> list[RankedTier]:
-    """The tiers with their ranks, best first."""
-    return [RankedTier(rank=rank, tier=tier) for rank, tier in enumerate(policy.tiers)]
 
 
 # The first half of the wait lets the gangs resolve the conflict, the second half is for the gang that keeps its nodes.
@@ -324,7 +300,7 @@ def pods_missing_events(state: JobState, observation: Observation) -> tuple[JobE
     )
 
 
-def yield_deadline(state: JobState, observation: Observation, tier: PolicyTier | None) -> datetime | None:
+def yield_deadline(state: JobState, observation: Observation, tier: Tier | None) -> datetime | None:
     """When a gang that blocks another may have to yield; None while it blocks none."""
     if state.waiting_since is None or observation.contending_gang is None:
         return None
@@ -335,7 +311,7 @@ def yield_deadline(state: JobState, observation: Observation, tier: PolicyTier |
     return max(own, observation.last_yield_at + YIELD_INTERVAL)
 
 
-def must_yield(state: JobState, observation: Observation, tier: PolicyTier | None) -> bool:
+def must_yield(state: JobState, observation: Observation, tier: Tier | None) -> bool:
     """Whether this gang must yield its nodes: the youngest of the gangs that wait half placed.
 
     Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.

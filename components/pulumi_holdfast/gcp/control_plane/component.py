@@ -10,15 +10,15 @@ from pulumi_kubernetes import Provider
 
 from pulumi_holdfast.gcp.control_plane.access import ApiServer, DnsEndpoint, kubeconfig
 from pulumi_holdfast.gcp.control_plane.control_plane import (
-    DatabaseKeyAccess,
-    GkeControlPlane,
     GkeControlPlaneArgs,
+    database_key_grant,
+    gke_control_plane,
 )
 from pulumi_holdfast.gcp.control_plane.system_nodes import (
     NodeIdentity,
     NodeIdentityArgs,
-    SystemPool,
     SystemPoolArgs,
+    system_pool,
 )
 
 if TYPE_CHECKING:
@@ -87,10 +87,10 @@ class GkeCluster(ComponentResource):
         access = (
             []
             if args.database_key is None
-            else [DatabaseKeyAccess(f"{name}-key", args.database_key, opts=ResourceOptions(parent=self))]
+            else [database_key_grant(f"{name}-key-grant", args.database_key, parent=self)]
         )
-        control_plane = GkeControlPlane(
-            f"{name}-control-plane",
+        cluster = gke_control_plane(
+            f"{name}-control-plane-gke",
             GkeControlPlaneArgs(
                 cluster_name=args.cluster_name,
                 project=args.project,
@@ -105,11 +105,11 @@ class GkeCluster(ComponentResource):
                 database_key=None if args.database_key is None else args.database_key.key,
                 protected=args.protected,
             ),
-            opts=ResourceOptions(parent=self, depends_on=access),
+            parent=self,
+            depends_on=access,
         )
-        cluster = control_plane.cluster
-        system = SystemPool(
-            f"{name}-system",
+        self.system_pool = system_pool(
+            f"{name}-system-nodes",
             SystemPoolArgs(
                 nodes=args.system_nodes,
                 project=args.project,
@@ -118,10 +118,9 @@ class GkeCluster(ComponentResource):
                 cluster=cluster.name,
                 service_account=nodes.email,
             ),
-            opts=ResourceOptions(parent=self),
+            parent=self,
         )
         self.cluster_name = args.cluster_name
-        self.system_pool = system.pool
         self.node_service_account_email = nodes.email
         self.workload_pool = f"{args.project}.svc.id.goog"
         self.workload_identity_issuer = cluster.name.apply(
@@ -138,7 +137,7 @@ class GkeCluster(ComponentResource):
             # and everything in it would be replaced. The DNS name is constant, also if no user may connect by
             # it.
             cluster_identifier=_dns_name(cluster),
-            opts=ResourceOptions(parent=self, depends_on=[system]),
+            opts=ResourceOptions(parent=self, depends_on=[self.system_pool]),
         )
         self.register_outputs(
             {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}

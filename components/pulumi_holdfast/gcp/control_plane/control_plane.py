@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ResourceOptions
 from pulumi_gcp.container import Cluster
 from pulumi_gcp.kms import CryptoKeyIAMMember
 
@@ -14,7 +14,7 @@ from pulumi_holdfast.gcp.control_plane.system_nodes import OAUTH_SCOPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi import Input
+    from pulumi import Input, Resource
     from pulumi_gcp.container import (
         ClusterMaintenancePolicyArgsDict,
         ClusterMaintenancePolicyMaintenanceExclusionArgsDict,
@@ -40,26 +40,18 @@ class DatabaseKey:
     project_number: str
 
 
-class DatabaseKeyAccess(ComponentResource):
-    """Lets GKE encrypt and decrypt with a key (`holdfast:index:DatabaseKeyAccess`).
+def database_key_grant(name: str, key: DatabaseKey, *, parent: Resource) -> CryptoKeyIAMMember:
+    """Let the project's GKE service agent encrypt and decrypt with a key, before the cluster exists.
 
-    Creates the grant to the project's GKE service agent, before the cluster. It stays when the stack is
-    destroyed: another cluster of the project may depend on the same grant.
+    The grant stays when the stack is destroyed: another cluster of the project may depend on the same one.
     """
-
-    key: str
-
-    def __init__(self, name: str, args: DatabaseKey, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:DatabaseKeyAccess", name, None, opts)
-        CryptoKeyIAMMember(
-            f"{name}-grant",
-            crypto_key_id=args.key,
-            role=_ROLE,
-            member=f"serviceAccount:service-{args.project_number}@container-engine-robot.iam.gserviceaccount.com",
-            opts=ResourceOptions(parent=self, retain_on_delete=True),
-        )
-        self.key = args.key
-        self.register_outputs({})
+    return CryptoKeyIAMMember(
+        name,
+        crypto_key_id=key.key,
+        role=_ROLE,
+        member=f"serviceAccount:service-{key.project_number}@container-engine-robot.iam.gserviceaccount.com",
+        opts=ResourceOptions(parent=parent, retain_on_delete=True),
+    )
 
 
 Scope: TypeAlias = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
@@ -147,59 +139,58 @@ class GkeControlPlaneArgs:
     protected: bool
 
 
-class GkeControlPlane(ComponentResource):
-    """The API server, without nodes (`holdfast:index:GkeControlPlane`).
+def gke_control_plane(
+    name: str, args: GkeControlPlaneArgs, *, parent: Resource, depends_on: Sequence[Resource] = ()
+) -> Cluster:
+    """Create the API server, without nodes.
 
-    Creates the cluster. GKE requires an initial pool, which is removed at once. It uses the nodes' service
-    account, because Compute Engine's default one may be disabled or may edit the project.
+    GKE requires an initial pool, which is removed at once. It uses the nodes' service account, because Compute Engine's default
+    one may be disabled or may edit the project.
     """
-
-    cluster: Cluster
-
-    def __init__(self, name: str, args: GkeControlPlaneArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:GkeControlPlane", name, None, opts)
-        self.cluster = Cluster(
-            f"{name}-gke",
-            name=args.cluster_name,
-            project=args.project,
-            location=args.location,
-            node_locations=_further_zones(args.location, args.zones),
-            min_master_version=args.version,
-            release_channel={"channel": args.channel},
-            maintenance_policy=args.maintenance.as_policy(),
-            network=args.network.network_id,
-            subnetwork=args.network.subnetwork_id,
-            networking_mode="VPC_NATIVE",
-            ip_allocation_policy={
-                "cluster_secondary_range_name": args.network.pods_range,
-                "services_secondary_range_name": args.network.services_range,
-            },
-            datapath_provider="ADVANCED_DATAPATH",
-            private_cluster_config=args.access.as_private_cluster(),
-            control_plane_endpoints_config=args.access.as_endpoints(),
-            master_authorized_networks_config=args.access.as_authorized_networks(),
-            # Pods mount buckets with it; without it a volume of the driver gcsfuse.csi.storage.gke.io stays pending.
-            addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
-            workload_identity_config={"workload_pool": f"{args.project}.svc.id.goog"},
-            database_encryption=(
-                None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
-            ),
-            # Removes empty nodes only. The other profile moves pods to empty more nodes, and a training pod
-            # that is moved loses its progress.
-            cluster_autoscaling={"enabled": False, "autoscaling_profile": "BALANCED"},
-            enable_shielded_nodes=True,
-            initial_node_count=1,
-            remove_default_node_pool=True,
-            node_config=_first_pool(args.node_service_account),
-            # The pools are separate resources; listed here as well, they would show as differences of the
-            # cluster.
-            skip_node_pool_refresh=True,
-            deletion_protection=args.protected,
-            opts=ResourceOptions(
-                parent=self, protect=True if args.protected else None, ignore_changes=list(_OF_THE_FIRST_POOL)
-            ),
-        )
-        self.register_outputs({"name": self.cluster.name})
+    return Cluster(
+        name,
+        name=args.cluster_name,
+        project=args.project,
+        location=args.location,
+        node_locations=_further_zones(args.location, args.zones),
+        min_master_version=args.version,
+        release_channel={"channel": args.channel},
+        maintenance_policy=args.maintenance.as_policy(),
+        network=args.network.network_id,
+        subnetwork=args.network.subnetwork_id,
+        networking_mode="VPC_NATIVE",
+        ip_allocation_policy={
+            "cluster_secondary_range_name": args.network.pods_range,
+            "services_secondary_range_name": args.network.services_range,
+        },
+        datapath_provider="ADVANCED_DATAPATH",
+        private_cluster_config=args.access.as_private_cluster(),
+        control_plane_endpoints_config=args.access.as_endpoints(),
+        master_authorized_networks_config=args.access.as_authorized_networks(),
+        # Pods mount buckets with it; without it a volume of the driver gcsfuse.csi.storage.gke.io stays pending.
+        addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
+        workload_identity_config={"workload_pool": f"{args.project}.svc.id.goog"},
+        database_encryption=(
+            None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
+        ),
+        # Removes empty nodes only. The other profile moves pods to empty more nodes, and a training pod
+        # that is moved loses its progress.
+        cluster_autoscaling={"enabled": False, "autoscaling_profile": "BALANCED"},
+        enable_shielded_nodes=True,
+        initial_node_count=1,
+        remove_default_node_pool=True,
+        node_config=_first_pool(args.node_service_account),
+        # The pools are separate resources; listed here as well, they would show as differences of the
+        # cluster.
+        skip_node_pool_refresh=True,
+        deletion_protection=args.protected,
+        opts=ResourceOptions(
+            parent=parent,
+            depends_on=depends_on,
+            protect=True if args.protected else None,
+            ignore_changes=list(_OF_THE_FIRST_POOL),
+        ),
+    )
 
 
 def _further_zones(location: str, zones: Sequence[str]) -> list[str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_gcp.container import NodePool
 from pulumi_gcp.projects import IAMMember
 from pulumi_gcp.serviceaccount import Account
@@ -105,54 +105,46 @@ class SystemPoolArgs:
     service_account: Input[str]
 
 
-class SystemPool(ComponentResource):
-    """The pool without GPUs, created before all others (`holdfast:index:SystemPool`).
+def system_pool(name: str, args: SystemPoolArgs, *, parent: Resource) -> NodePool:
+    """Create the pool without GPUs, before all others: GKE taints GPU nodes only if the cluster has a pool without GPUs.
 
-    Creates the node pool `pool`. GKE taints GPU nodes only if the cluster has a pool without GPUs. Unlike on
-    EKS it has no taint: GKE's own services (DNS, metrics, log agents) would not tolerate it, and Ray heads
-    run here too. Operators select these nodes by their label. Pods without a selector run here and add a node
-    if there is no room.
+    Unlike on EKS it has no taint: GKE's own services (DNS, metrics, log agents) would not tolerate it, and Ray heads run here too.
+    Operators select these nodes by their label. Pods without a selector run here and add a node if there is no room.
     """
-
-    pool: NodePool
-
-    def __init__(self, name: str, args: SystemPoolArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:SystemPool", name, None, opts)
-        nodes = args.nodes
-        # With a generated name, a replacement is created before the old pool is deleted.
-        self.pool = NodePool(
-            f"{name}-nodes",
-            project=args.project,
-            location=args.location,
-            cluster=args.cluster,
-            node_locations=list(args.zones),
-            initial_node_count=nodes.per_zone,
-            autoscaling={
-                "min_node_count": nodes.per_zone,
-                "max_node_count": nodes.per_zone + nodes.spare_per_zone,
-                "location_policy": "BALANCED",
-            },
-            # A release channel requires both.
-            management={"auto_repair": True, "auto_upgrade": True},
-            # Operators move to a new node before the old one is removed.
-            upgrade_settings={"strategy": "SURGE", "max_surge": 1, "max_unavailable": 0},
-            network_config={"enable_private_nodes": True},
-            node_config={
-                "machine_type": nodes.machine_type,
-                "image_type": "COS_CONTAINERD",
-                "disk_type": "pd-balanced",
-                "disk_size_gb": nodes.disk_gib,
-                "service_account": args.service_account,
-                "oauth_scopes": list(OAUTH_SCOPES),
-                "labels": {SYSTEM: SYSTEM_VALUE},
-                "gcfs_config": {"enabled": nodes.image_streaming},
-                "metadata": {"disable-legacy-endpoints": "true"},
-                "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
-                # Pods reach GKE's metadata server, which gives them their own identity, not the node's.
-                "workload_metadata_config": {"mode": "GKE_METADATA"},
-            },
-            # GKE reads it on creation only, and a change would replace the pool; the autoscaler sets the
-            # number of nodes.
-            opts=ResourceOptions(parent=self, ignore_changes=["initialNodeCount"]),
-        )
-        self.register_outputs({"pool": self.pool.name})
+    nodes = args.nodes
+    # With a generated name, a replacement is created before the old pool is deleted.
+    return NodePool(
+        name,
+        project=args.project,
+        location=args.location,
+        cluster=args.cluster,
+        node_locations=list(args.zones),
+        initial_node_count=nodes.per_zone,
+        autoscaling={
+            "min_node_count": nodes.per_zone,
+            "max_node_count": nodes.per_zone + nodes.spare_per_zone,
+            "location_policy": "BALANCED",
+        },
+        # A release channel requires both.
+        management={"auto_repair": True, "auto_upgrade": True},
+        # Operators move to a new node before the old one is removed.
+        upgrade_settings={"strategy": "SURGE", "max_surge": 1, "max_unavailable": 0},
+        network_config={"enable_private_nodes": True},
+        node_config={
+            "machine_type": nodes.machine_type,
+            "image_type": "COS_CONTAINERD",
+            "disk_type": "pd-balanced",
+            "disk_size_gb": nodes.disk_gib,
+            "service_account": args.service_account,
+            "oauth_scopes": list(OAUTH_SCOPES),
+            "labels": {SYSTEM: SYSTEM_VALUE},
+            "gcfs_config": {"enabled": nodes.image_streaming},
+            "metadata": {"disable-legacy-endpoints": "true"},
+            "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
+            # Pods reach GKE's metadata server, which gives them their own identity, not the node's.
+            "workload_metadata_config": {"mode": "GKE_METADATA"},
+        },
+        # GKE reads it on creation only, and a change would replace the pool; the autoscaler sets the
+        # number of nodes.
+        opts=ResourceOptions(parent=parent, ignore_changes=["initialNodeCount"]),
+    )

@@ -1,4 +1,4 @@
-"""Checks the Google Cloud project before a stack registers anything: what it offers, and what an earlier update made."""
+"""Checks the Google Cloud project before a training cluster registers its parts: what it offers, and what an earlier update made."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["Project", "check_project"]
 
 
-def check_project(platform: GcpPlatform, stack: str) -> Project:
-    """Query the project of a stack, and check that it can hold the stack.
+def check_project(platform: GcpPlatform, stack: str, *, parent: pulumi.Resource) -> Project:
+    """Query the project with the provider of the component `parent`, and check that it can hold the stack.
 
     Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
     """
-    project = ProjectQueries(platform, stack).project()
+    project = ProjectQueries(platform, stack, parent=parent).project()
     problems = list(preflight_problems(platform, project))
     if problems:
         raise ConfigError(problems)

@@ -20,6 +20,7 @@ from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pulumi
     from pulumi_gcp.container import GetClusterResult
     from pulumi_gcp.container.outputs import GetClusterNodePoolResult
 
@@ -55,12 +56,12 @@ def existing_gke(platform: GcpPlatform, queries: CloudQueries) -> ExistingGke | 
     name = platform.existing_cluster
     if name is None:
         return None
-    return queries.required("container.clusters.get", lambda: _cluster(platform, name))
+    return queries.required("container.clusters.get", lambda: _cluster(platform, name, queries.options))
 
 
-def _cluster(platform: GcpPlatform, name: str) -> ExistingGke:
+def _cluster(platform: GcpPlatform, name: str, options: pulumi.InvokeOptions) -> ExistingGke:
     try:
-        found = get_cluster(name=name, location=platform.location, project=platform.project)
+        found = get_cluster(name=name, location=platform.location, project=platform.project, opts=options)
     except Exception as error:
         if any(text in str(error) for text in _UNKNOWN):
             return ExistingGke(name=name, exists=False)

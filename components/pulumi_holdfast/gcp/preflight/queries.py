@@ -23,6 +23,8 @@ from pulumi_holdfast.ladder.machines import zones_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pulumi
+
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight.quotas import Granted
 
@@ -34,14 +36,17 @@ class ProjectQueries:
     reason.
     """
 
-    def __init__(self, platform: GcpPlatform, stack: str) -> None:
+    def __init__(self, platform: GcpPlatform, stack: str, *, parent: pulumi.Resource) -> None:
         self._platform = platform
         self._stack = stack
         self._queries = CloudQueries(
             credentials="Google Cloud credentials",
             fix="Log in with `gcloud auth application-default login`; if the message names an API, enable it with "
             f"`gcloud services enable API --project {platform.project}`.",
+            parent=parent,
         )
+        self._options = self._queries.options
+        self._bucket = naming.part(parent.pulumi_resource_name, _BUCKET)
 
     def project(self) -> Project:
         """Run all queries.
@@ -51,7 +56,8 @@ class ProjectQueries:
         platform, queries = self._platform, self._queries
         # The number is part of every principal's name.
         number = queries.required(
-            "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
+            "resourcemanager.projects.get",
+            lambda: get_project(project_id=platform.project, opts=self._options).number,
         )
         zones = queries.optional("compute.zones.list", self._zones)
         cluster = existing_gke(platform, queries)
@@ -71,7 +77,7 @@ class ProjectQueries:
 
     def _zones(self) -> tuple[str, ...]:
         # Zones of every state: an outage of a zone must not move the nodes of a stack.
-        answer = get_zones(project=self._platform.project, region=self._platform.region)
+        answer = get_zones(project=self._platform.project, region=self._platform.region, opts=self._options)
         return tuple(sorted(answer.names))
 
     def _sold(self, zones: Sequence[str]) -> Mapping[str, frozenset[str]]:
@@ -82,7 +88,9 @@ class ProjectQueries:
         silent: list[str] = []
         for zone in zones:
             try:
-                answer = get_machine_types(project=self._platform.project, zone=zone, filter=wanted)
+                answer = get_machine_types(
+                    project=self._platform.project, zone=zone, filter=wanted, opts=self._options
+                )
                 offered[zone] = frozenset(machine.name for machine in answer.machine_types)
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 if not silent:
@@ -92,13 +100,15 @@ class ProjectQueries:
         return offered
 
     def _newest(self) -> Mapping[Channel, str]:
-        answer = get_engine_versions(project=self._platform.project, location=self._platform.location)
+        answer = get_engine_versions(
+            project=self._platform.project, location=self._platform.location, opts=self._options
+        )
         by_name = answer.release_channel_latest_version
         return {channel: by_name[channel.upper()] for channel in Channel if channel.upper() in by_name}
 
     def _granted(self) -> Granted:
         infos = get_s_quota_infos(
-            parent=f"projects/{self._platform.project}", service="compute.googleapis.com"
+            parent=f"projects/{self._platform.project}", service="compute.googleapis.com", opts=self._options
         ).quota_infos
         return granted_in(
             self._platform.region,
@@ -117,7 +127,9 @@ class ProjectQueries:
     def _subnetwork(self) -> SubnetworkRanges | None:
         name = subnetwork_name(naming.gke_cluster_name(self._stack))
         try:
-            found = get_subnetwork(project=self._platform.project, region=self._platform.region, name=name)
+            found = get_subnetwork(
+                project=self._platform.project, region=self._platform.region, name=name, opts=self._options
+            )
         except Exception as error:
             # A new stack has none, and one in an existing network neither.
             if _NOT_FOUND in str(error):
@@ -135,11 +147,13 @@ class ProjectQueries:
         project, stack = self._platform.project, naming.as_google_label_value(self._stack)
         labeled = [
             bucket.name
-            for bucket in get_buckets(project=project, prefix=_BUCKET).buckets
+            for bucket in get_buckets(project=project, prefix=self._bucket, opts=self._options).buckets
             if (bucket.labels or {}).get(STACK_LABEL) == stack
         ]
         return {
-            name: any(each.enabled for each in get_bucket(name=name).hierarchical_namespaces)
+            name: any(
+                each.enabled for each in get_bucket(name=name, opts=self._options).hierarchical_namespaces
+            )
             for name in labeled
         }
 
@@ -149,14 +163,16 @@ class ProjectQueries:
         # The query creates the account if it does not exist; until then a grant to it is rejected.
         return self._queries.required(
             "resourcemanager.projects.get",
-            lambda: get_project_service_account(project=self._platform.project).email_address,
+            lambda: (
+                get_project_service_account(project=self._platform.project, opts=self._options).email_address
+            ),
         )
 
 
 #: How the provider's error ends for an object that does not exist.
 _NOT_FOUND: Final = "not found"
 
-#: The prefix of the generated name of a stack's bucket.
+#: What follows the cluster's name in the generated name of its bucket.
 _BUCKET: Final = "checkpoints-bucket-"
 
 #: GKE's default number of zones for a regional cluster.

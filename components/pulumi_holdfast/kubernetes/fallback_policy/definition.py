@@ -5,7 +5,7 @@ from __future__ import annotations
 from pulumi import ResourceOptions
 
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
-from pulumi_holdfast.ladder.fallback_policy import policy_schema
+from pulumi_holdfast.ladder.fallback_policy import POLICY_SCHEMA
 from pulumi_holdfast.ladder.json import Json
 
 GROUP = "holdfast.dev"
@@ -33,7 +33,7 @@ def definition_spec() -> Json:
                 "name": VERSION,
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": policy_schema()},
+                "schema": {"openAPIV3Schema": POLICY_SCHEMA},
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": [
                     {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
 
+from pulumi_holdfast.ladder.fallback_policy import SETTINGS, TIER_FIELDS, WINDOW
+from pulumi_holdfast.ladder.fields import written
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.ladder import NEVER, Ladder, Tier
-from pulumi_holdfast.ladder.quantities import format_cpu, format_duration, format_memory
+from pulumi_holdfast.ladder.ladder import Ladder, Tier
+from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 from pulumi_holdfast.ladder.reachability.machine_capacity import (
     MachineCapacity,
     listed_label_values,
@@ -16,7 +17,7 @@ from pulumi_holdfast.ladder.reachability.machine_capacity import (
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape, format_device, is_in_bytes
 from pulumi_holdfast.ladder.taints import Toleration
-from pulumi_holdfast.ladder.windows import ALWAYS, CapacityWindow, format_time
+from pulumi_holdfast.ladder.windows import ALWAYS, CapacityWindow
 
 
 def facts_object(facts: PoolSummary) -> Json:
@@ -46,12 +47,7 @@ def label_values_object(machines: Sequence[MachineCapacity], zones: Collection[s
 
 def window_object(window: CapacityWindow) -> Json:
     """Return when a reserved pool has its capacity."""
-    return _present(
-        {
-            "begins": None if window.begins is None else format_time(window.begins),
-            "ends": None if window.ends is None else format_time(window.ends),
-        }
-    )
+    return written(WINDOW.fields, window)
 
 
 def machine_capacity_object(room: MachineCapacity) -> Json:
@@ -89,37 +85,14 @@ def ladder_spec(
     return {
         # A pool of another cluster may have the name of one here.
         "tiers": [tier_object(tier, None if tier.cluster else known.get(tier.pool)) for tier in ladder.tiers],
-        **_present(
-            {
-                "failures": ladder.failures.value if ladder.failures is not None else None,
-                "outageWindow": _written(ladder.outage_window),
-                "giveUpAfter": _written(ladder.give_up_after),
-                "applicationFailures": ladder.application_failures,
-                "failureWindow": _written(ladder.failure_window),
-                "returnAfter": "never" if ladder.return_after == NEVER else _written(ladder.return_after),
-                "holdTimeout": _written(ladder.hold_timeout),
-                "startTimeout": _written(ladder.start_timeout),
-                "deadline": _written(ladder.deadline),
-                "restartCost": _written(ladder.restart_cost),
-                "shapes": [shape_object(shape) for shape in shapes] or None,
-            }
-        ),
+        **written(SETTINGS, ladder),
+        **({"shapes": [shape_object(shape) for shape in shapes]} if shapes else {}),
     }
 
 
 def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
     """Return one tier, with the facts of its pool if known."""
-    return _present(
-        {
-            "cluster": tier.cluster or None,
-            "pool": tier.pool,
-            "maxFailures": tier.max_failures,
-            "procurementTimeout": _written(tier.procurement_timeout),
-            "price": tier.price,
-            "maxPrice": tier.max_price,
-            "facts": None if facts is None else facts_object(facts),
-        }
-    )
+    return {**written(TIER_FIELDS, tier), **({} if facts is None else {"facts": facts_object(facts)})}
 
 
 def shape_object(shape: Shape) -> Json:
@@ -151,10 +124,6 @@ def toleration_object(toleration: Toleration) -> Json:
         **({} if exists else {"value": toleration.value}),
         **({"effect": toleration.effect} if toleration.effect else {}),
     }
-
-
-def _written(duration: timedelta | None) -> str | None:
-    return None if duration is None else format_duration(duration)
 
 
 def _present(fields: Mapping[str, JsonValue]) -> Json:

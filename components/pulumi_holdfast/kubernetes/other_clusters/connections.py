@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import pulumi
 
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
 from pulumi_holdfast.kubernetes.outputs import TOKEN_EXCHANGES
 from pulumi_holdfast.ladder.json import mapping, sequence
@@ -32,9 +33,19 @@ class OtherClusters:
     references: Mapping[str, pulumi.StackReference]
 
 
-def other_clusters(sections: Sequence[OtherClusterSection], *, issuer: Input[str] = "") -> OtherClusters:
-    """Read the stacks of other clusters; `issuer` is that of this cluster's tokens."""
-    references = {each.name: pulumi.StackReference(each.stack) for each in sections if each.stack is not None}
+def other_clusters(
+    sections: Sequence[OtherClusterSection], *, issuer: Input[str] = "", parent: pulumi.Resource
+) -> OtherClusters:
+    """Read the stacks of other clusters for the cluster `parent`; `issuer` is that of its tokens."""
+    references = {
+        each.name: pulumi.StackReference(
+            naming.other_stack(parent.pulumi_resource_name, each.name),
+            each.stack,
+            opts=pulumi.ResourceOptions(parent=parent),
+        )
+        for each in sections
+        if each.stack is not None
+    }
     return OtherClusters(
         connections=[_connection(each, references.get(each.name), issuer) for each in sections],
         references=references,

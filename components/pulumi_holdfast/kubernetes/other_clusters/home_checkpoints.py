@@ -60,8 +60,10 @@ class HomeCheckpoints:
     uri: Output[str]
 
 
-def home_checkpoints(accepted: Sequence[AcceptedClusterSection], cloud: str) -> Mapping[str, HomeCheckpoints]:
-    """Return the checkpoints at home, by namespace, of the jobs that keep them there; `cloud` is this stack's.
+def home_checkpoints(
+    accepted: Sequence[AcceptedClusterSection], cloud: str, *, parent: pulumi.Resource
+) -> Mapping[str, HomeCheckpoints]:
+    """Return the checkpoints at home, by namespace, of the jobs that keep them there; `cloud` is that of the cluster `parent`.
 
     A home on another cloud stops the program once its outputs are known.
     """
@@ -72,7 +74,11 @@ def home_checkpoints(accepted: Sequence[AcceptedClusterSection], cloud: str) -> 
         home = Home(
             stack=entry.checkpoints,
             field=f"{ACCEPTS_FROM}[{index}].checkpoints",
-            reference=pulumi.StackReference(naming.home_checkpoints(entry.name), entry.checkpoints),
+            reference=pulumi.StackReference(
+                naming.home_checkpoints(parent.pulumi_resource_name, entry.name),
+                entry.checkpoints,
+                opts=pulumi.ResourceOptions(parent=parent),
+            ),
         )
         uris = home.output("checkpointUris")
         for namespace in entry.namespaces:

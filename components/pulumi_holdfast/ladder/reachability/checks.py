@@ -35,7 +35,6 @@ from pulumi_holdfast.ladder.reachability.results import CheckResult as CheckResu
 from pulumi_holdfast.ladder.reachability.results import Failed as Failed
 from pulumi_holdfast.ladder.reachability.results import Undetermined as Undetermined
 from pulumi_holdfast.ladder.reachability.shape import Placement, Resources, Shape
-from pulumi_holdfast.ladder.reachability.together import check_together
 from pulumi_holdfast.ladder.taints import REPELLING, untolerated
 
 Check: TypeAlias = Callable[[Shape, PoolFacts], Iterator[CheckResult]]
@@ -211,11 +210,6 @@ def _not_certain(shape: Shape, pool: PoolFacts, fitting: Sequence[MachineCapacit
         yield Undetermined(
             check="machine", reason=f"which machine types {', '.join(pool.undecided_by)} allows is not known"
         )
-    if pool.unknown_daemons:
-        yield Undetermined(
-            check="machine",
-            reason=f"what DaemonSet {', '.join(pool.unknown_daemons)} takes of its nodes is not known",
-        )
     small = (
         [each.name for each in pool.machines if not each.pods_of(shape.requests)]
         if pool.machines is not UNKNOWN
@@ -389,17 +383,6 @@ def priority(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
-def standing(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """The pool has room for the gang beside what stands on its nodes."""
-    beside = (replace(shape, after=frozenset[str]()), *pool.standing)
-    if pool.standing and [*check_together(beside, pool)]:
-        names = ", ".join(each.name for each in pool.standing)
-        yield Undetermined(
-            check="standing",
-            reason=f"whether its limit leaves room beside {names}, which selects it, is not certain",
-        )
-
-
 def unmodeled(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """Nothing but what the checks model decides where the pods run."""
     of_gpus = pool.unmodeled_gpus if shape.requests.gpus else ()
@@ -421,7 +404,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     zones,
     placement,
     priority,
-    standing,
     unmodeled,
 )
 

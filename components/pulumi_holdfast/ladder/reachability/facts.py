@@ -12,7 +12,7 @@ from pulumi_holdfast.ladder.labels import ON_DEMAND, SPOT
 from pulumi_holdfast.ladder.reachability.affinity import ABSENT, LabelFact
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
 from pulumi_holdfast.ladder.reachability.messages import MessageTemplate
-from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.reachability.shape import Resources
 from pulumi_holdfast.ladder.taints import Taint, Toleration
 
 
@@ -87,10 +87,10 @@ class PoolFacts:
     `unknown_machine_types` are types that are in no machine table; `undecided_by` names requirements that may exclude some of
     `machines`, `unsatisfiable` those that exclude every machine. Karpenter makes nodes only while the types that fit have at least `min_values` values of a label. A pool that
     `is_static` has as many nodes as `limits` allow, whatever pods need. `is_compact`: its nodes are placed close to each
-    other, None if that is not known. `unknown_daemons` are DaemonSets of which it is not known what they take of its nodes.
+    other, None if that is not known.
     Of a pool that is `planned_as` one machine type, the cloud may start any type, whatever the autoscaler plans.
     Where a pool `shares_gpus`, a container may request only one. One that `is_stopped` makes no nodes, nor does one with
-    `faults`; for pods below `least_priority` it makes none. `standing` are the shapes of what stands on its nodes beside jobs. `unmodeled` are reasons why no
+    `faults`; for pods below `least_priority` it makes none. `unmodeled` are reasons why no
     check can tell whether its nodes run pods, `unmodeled_gpus` whether they run pods with GPUs. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
@@ -108,13 +108,11 @@ class PoolFacts:
     min_values: Mapping[str, int] = field(default_factory=dict[str, int])
     is_static: bool = False
     is_compact: bool | None = None
-    unknown_daemons: tuple[str, ...] = ()
     planned_as: str = ""
     shares_gpus: bool = False
     is_stopped: bool = False
     faults: tuple[MessageTemplate, ...] = ()
     least_priority: int | None = None
-    standing: tuple[Shape, ...] = ()
     unmodeled: tuple[str, ...] = ()
     unmodeled_gpus: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)

@@ -28,11 +28,6 @@ class Provisioner(StrEnum):
     LOCAL = "local"  #: Karpenter's simulated provider
 
     @property
-    def has_device_plugin(self) -> bool:
-        """Whether its nodes offer their GPUs without a DaemonSet of the program."""
-        return self in (Provisioner.GKE, Provisioner.AUTO)
-
-    @property
     def tolerates_gpu_taint(self) -> bool:
         """Whether its cloud adds a toleration to pods that request GPUs (admission plugin ExtendedResourceToleration)."""
         return self in (Provisioner.GKE, Provisioner.AKS, Provisioner.NAP)

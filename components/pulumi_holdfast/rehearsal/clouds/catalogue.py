@@ -136,7 +136,6 @@ class Messages:
 
     taken: str = "AlreadyExists: a {type} named {name!r} already exists"
     missing: str = "NotFound: no {type} with id {id!r}"
-    throttled: str = "Rate exceeded"
 
 
 def identify_by_name(request: ResourceRequest) -> str:

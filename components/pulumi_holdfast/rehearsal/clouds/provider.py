@@ -79,7 +79,6 @@ class CloudProvider(Plugin):
         if request.preview:
             planned = self._cloud.plan(request.type, inputs)
             return provider_pb2.CreateResponse(properties=to_struct(planned))
-        self._before_call("create", request.type)
         self._faults.before_create(request.urn)
         made = self._cloud.create(self._reference(request, context), inputs)
         outputs = _keeping_secrets(made.outputs, inputs)
@@ -100,7 +99,6 @@ class CloudProvider(Plugin):
 
         A refresh passes inputs and gets the current values of these; an import passes none and gets all.
         """
-        self._before_call("read", request.type)
         found = self._cloud.read(request.type, request.id)
         if found is None:
             return provider_pb2.ReadResponse()
@@ -121,14 +119,12 @@ class CloudProvider(Plugin):
         if request.preview:
             planned = self._cloud.plan_update(reference, request.id, inputs)
             return provider_pb2.UpdateResponse(properties=to_struct(planned))
-        self._before_call("update", request.type)
         changed = self._cloud.update(reference, request.id, inputs)
         self._settle_machines(request.type)
         return provider_pb2.UpdateResponse(properties=to_struct(_keeping_secrets(changed.outputs, inputs)))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Delete an object."""
-        self._before_call("delete", request.type)
         self._cloud.delete(request.type, request.id)
         self._settle_machines(request.type)
         self._faults.after_delete(request.urn)
@@ -138,7 +134,6 @@ class CloudProvider(Plugin):
         self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.InvokeResponse:
         """Call a function of the cloud."""
-        self._before_call("invoke", request.tok)
         result = self._cloud.invoke(request.tok, from_struct(request.args), self.configuration(context))
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(result))
@@ -163,9 +158,6 @@ class CloudProvider(Plugin):
         if self._cloud.keeps_machines(token):
             with self._settling:
                 self._nodes.keep(self._cloud.machines)
-
-    def _before_call(self, verb: str, token: str) -> None:
-        self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)
 
     def _reference(
         self, request: provider_pb2.CreateRequest | provider_pb2.UpdateRequest, context: grpc.ServicerContext

@@ -1,4 +1,4 @@
-"""Injects failures into the simulated providers: refused creates, throttling, and a killed engine."""
+"""Injects failures into the providers: refused creates, and a killed engine."""
 
 import threading
 from collections import Counter
@@ -6,18 +6,9 @@ from collections.abc import Callable
 
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
-# Real providers give up after about 25 attempts in minutes. Here: 10, from 2 ms doubling to 64 ms, a third of a second.
-MAX_RETRIES = 10
-_FIRST_WAIT_SECONDS = 0.002
-_LONGEST_WAIT_SECONDS = 0.064
-
 
 class CreateRefusedError(RehearsalError):
     """The cloud refused to create a resource, because of `Faults.fail_create`."""
-
-
-class ThrottledError(RehearsalError):
-    """A call was throttled more often than the provider retries."""
 
 
 class EngineCrashedError(Exception):
@@ -27,7 +18,7 @@ class EngineCrashedError(Exception):
 class Faults:
     """Faults to inject; one object serves all simulated providers of a run, on any thread.
 
-    Creates, deletes and calls are counted from 1 over all providers; previews do not count.
+    Creates and deletes are counted from 1 over all providers; previews do not count.
     `on_crash` kills the engine; the crash faults require it.
     """
 
@@ -37,7 +28,6 @@ class Faults:
         self._counts: Counter[str] = Counter()
         self._refusals: dict[int, str] = {}
         self._crashes: dict[str, set[int | str]] = {"create": set(), "delete": set()}
-        self._throttles: dict[int, int] = {}
 
     def fail_create(self, n: int, message: str) -> None:
         """Make the n-th create fail with a message, once."""
@@ -50,10 +40,6 @@ class Faults:
     def crash_after_delete(self, at: int | str) -> None:
         """Kill the engine once the n-th delete, or the delete of a URN, is done but not yet answered."""
         self._order_crash("delete", at)
-
-    def throttle(self, call_number: int, times: int) -> None:
-        """Throttle the n-th call so many times; above `MAX_RETRIES` it fails."""
-        self._throttles[call_number] = times
 
     def ordered(self, when: str) -> frozenset[int | str]:
         """Return the crashes after a `create` or `delete` that have not happened yet."""
@@ -69,30 +55,6 @@ class Faults:
     def deletes(self) -> int:
         """The number of finished deletes."""
         return self._counts["delete"]
-
-    @property
-    def calls(self) -> int:
-        """The number of started calls; retries do not count."""
-        return self._counts["call"]
-
-    @property
-    def retries(self) -> int:
-        """The number of retries of throttled calls."""
-        return self._counts["retry"]
-
-    def before_call(self, name: str, *, reason: str = "Rate exceeded") -> None:
-        """Count a call and, where it is throttled, retry it as a provider does.
-
-        `reason` is the cloud's message. Raises ThrottledError after the last retry.
-        """
-        turned_away = self._throttles.pop(self._next("call"), 0)
-        wait = _FIRST_WAIT_SECONDS
-        for _ in range(min(turned_away, MAX_RETRIES)):
-            threading.Event().wait(wait)
-            wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
-            self._next("retry")
-        if turned_away > MAX_RETRIES:
-            raise ThrottledError(f"{name}: {reason}; gave up after {MAX_RETRIES} retries")
 
     def before_create(self, urn: str) -> None:
         """Count a create. Raises CreateRefusedError where this fault is injected."""

@@ -41,7 +41,7 @@ _END_SECONDS: Final = 10.0
 _SETTING: Final = "kubernetes:config:"
 _FORWARDED: Final = (
     *("Parameterize", "GetSchema", "CheckConfig", "DiffConfig", "Invoke", "Call", "Diff", "Construct"),
-    *("Cancel", "GetPluginInfo", "GetMapping", "GetMappings"),
+    *("Read", "Cancel", "GetPluginInfo", "GetMapping", "GetMappings"),
 )
 
 
@@ -138,7 +138,6 @@ class KubernetesPlugin(ResourceProviderServicer):
     ) -> provider_pb2.CreateResponse:
         """Inject faults into a create."""
         if not request.preview:
-            self._faults.before_call(f"create {request.type}")
             self._faults.before_create(request.urn)
         address = self._charts.lend(request.type, request.properties)
         created: provider_pb2.CreateResponse = self._forward("Create", request, context)
@@ -147,19 +146,10 @@ class KubernetesPlugin(ResourceProviderServicer):
             self._faults.after_create(request.urn)
         return created
 
-    def Read(
-        self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ReadResponse:
-        """Inject faults into a read."""
-        self._faults.before_call(f"read {request.type}")
-        return self._forward("Read", request, context)
-
     def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
-        """Inject faults into an update."""
-        if not request.preview:
-            self._faults.before_call(f"update {request.type}")
+        """Let the plugin read the chart of a release from the mirror."""
         address = self._charts.lend(request.type, request.news)
         updated: provider_pb2.UpdateResponse = self._forward("Update", request, context)
         give_back(updated.properties, address)
@@ -167,7 +157,6 @@ class KubernetesPlugin(ResourceProviderServicer):
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Inject faults into a delete, which waits less long than against a real cluster."""
-        self._faults.before_call(f"delete {request.type}")
         request.timeout = min(request.timeout or LONGEST_DELETE_SECONDS, LONGEST_DELETE_SECONDS)
         deleted: empty_pb2.Empty = self._forward("Delete", request, context)
         self._faults.after_delete(request.urn)

@@ -38,7 +38,7 @@ _AWS: Final = "aws"
 #: What a rehearsal of two stacks does not show.
 REMARKS: Final = (
     "the 15 minutes that EKS takes to trust an issuer",
-    "the bytes of checkpoints: the scenario carries their last step, by the address and the role that the pods have",
+    "the bytes of checkpoints and the permission to read them: the scenario carries their last step, by the address of the pods",
     "one account for both stacks: each has a simulated account of its own",
 )
 
@@ -108,7 +108,7 @@ class TwoStackRun:
             say=lambda line: self.say(f"{stack.name}: {line}"),
             machines=provisioner_for(stack, client),
         )
-        return Site(name=stack.name, platform=platform, cloud=_cloud(stack))
+        return Site(name=stack.name, platform=platform)
 
     def _disconnect(self, home: LifecycleRun, settings: Json) -> None:
         home.configure(settings)

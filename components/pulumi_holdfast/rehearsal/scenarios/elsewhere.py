@@ -9,12 +9,10 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CHECKPOINT_URI, LADDER
-from pulumi_holdfast.rehearsal.clouds.aws.iam import refused_actions
-from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
 from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
-from pulumi_holdfast.rehearsal.operator_runner.pod_spec import resolve_environment, service_account_of
+from pulumi_holdfast.rehearsal.operator_runner.pod_spec import resolve_environment
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import events_printed
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
@@ -34,16 +32,14 @@ _ENOUGH: Final = "2m"
 _NOT_LONG: Final = "10s"
 _RETURN_AFTER: Final = "20s"
 _LOOK_SECONDS: Final = 0.5
-_CHECKPOINT_ACTIONS: Final = ("s3:GetObject", "s3:PutObject")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A stack that is up: its platform, with the training namespace of the scenario, and its simulated cloud."""
+    """A stack that is up: its platform, with the training namespace of the scenario."""
 
     name: str
     platform: Platform
-    cloud: CloudState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +268,7 @@ class _Trip:
 
 
 def _checkpoints_of(site: Site, jobset: str) -> str:
-    """Return the address of checkpoints that the running pods of a job have, and may use by their identity in the cloud."""
+    """Return the address of checkpoints that the running pods of a job have."""
     client, namespace = site.platform.client, site.platform.namespace
 
     def lookup(kind: str, name: str) -> Mapping[str, str] | None:
@@ -289,15 +285,6 @@ def _checkpoints_of(site: Site, jobset: str) -> str:
             "from the ConfigMap checkpoints in each of them"
         )
     (address,) = addresses
-    objects = f"arn:aws:s3:::{address.removeprefix('s3://')}/{jobset}/step"
-    inventory = site.cloud.read()
-    for account in sorted({service_account_of(pod) for pod in pods}):
-        refused = refused_actions(inventory, namespace, account, objects, _CHECKPOINT_ACTIONS)
-        if refused:
-            raise RehearsalError(
-                f"service account {namespace}/{account} in {site.name} may not use {address}: {', '.join(refused)}; "
-                "set `checkpoints` in acceptsFrom"
-            )
     return address
 
 

@@ -51,27 +51,18 @@ def parse_version(text: str) -> Version | None:
     return Version(major=int(match[1]), minor=int(match[2]), patch=int(match[3]))
 
 
-def _released(text: str) -> Version:
-    found = parse_version(text)
-    if found is None:
-        raise RehearsalError(f"{text} is no release; choose a release like 1.2.3")
-    return found
-
-
 _REQUIRE = re.compile(r"^(?:require )?\s*(?P<path>[\w.\-/~]+\.[\w.\-/~]+) (?P<version>v\S+)", re.MULTILINE)
 _TOOL = re.compile(r"^(?:tool |\t)(?P<path>[\w.\-/~]+)$", re.MULTILINE)
-_GO = re.compile(r"^go (\d+)\.(\d+)(?:\.(\d+))?$", re.MULTILINE)
 _REPLACE = re.compile(r"^replace \(.*?^\)|^replace [^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GoModule:
-    """The contents of one go.mod: version (`v1.30.1`) by module path, built packages, and the Go version."""
+    """The contents of one go.mod: version (`v1.30.1`) by module path, and the built packages."""
 
     folder: Path
     requires: dict[str, str]
     tools: frozenset[str]
-    go: Version
 
     def providing(self, package: str) -> tuple[str, str]:
         """Return path and version of the required module that contains `package`: the longest matching path.
@@ -89,16 +80,12 @@ class GoModule:
 
 
 def parse_go_mod(folder: Path, text: str) -> GoModule:
-    """Parse a go.mod. Raises RehearsalError if it has no `go` line."""
-    go = _GO.search(text)
-    if go is None:
-        raise RehearsalError(f"{folder / 'go.mod'} has no line `go 1.x.y`; restore the file")
+    """Parse a go.mod; a replacement is no pin."""
     pinned = _REPLACE.sub("", text)
     return GoModule(
         folder=folder,
         requires={match["path"]: match["version"] for match in _REQUIRE.finditer(pinned)},
         tools=frozenset(match["path"] for match in _TOOL.finditer(pinned)),
-        go=Version(major=int(go[1]), minor=int(go[2]), patch=int(go[3] or 0)),
     )
 
 
@@ -123,13 +110,15 @@ def pinned_text(project_root: Path, module: str, package: str) -> str:
 
 def pinned_version(project_root: Path, module: str, package: str) -> Version:
     """Return the release of the module that contains `package` in tools/`module`/go.mod. Raises RehearsalError."""
-    version = pinned_text(project_root, module, package)
-    parsed = parse_version(version)
-    if parsed is None:
-        raise RehearsalError(
-            f"tools/{module}/go.mod pins {package} at {version}, which is no release; choose a release like v1.2.3"
-        )
-    return parsed
+    return released(pinned_text(project_root, module, package), f"{package} in tools/{module}/go.mod")
+
+
+def released(text: str, where: str) -> Version:
+    """Return a released version. Raises RehearsalError for any other text; `where` says what has it."""
+    found = parse_version(text)
+    if found is None:
+        raise RehearsalError(f"{where} has {text}, which is no release; choose a release like v1.2.3")
+    return found
 
 
 #: The flags of every build. Without cgo, all programs share one set of standard packages and need no C compiler. DWARF
@@ -163,15 +152,10 @@ class Tool:
     sdk: str | None = None
     embeds: PurePosixPath | None = None
 
-    @property
-    def title(self) -> str:
-        """The displayed name."""
-        return self.name
-
     def pin(self, project_root: Path) -> Version:
         """The version in the go.mod of this tool, or of its SDK."""
         if self.sdk is not None:
-            return _released(version(self.sdk))
+            return released(version(self.sdk), f"the installed {self.sdk}")
         return pinned_version(project_root, self.module, self.version_of or self.package)
 
     def own_sources(self, project_root: Path) -> list[Path]:

@@ -18,8 +18,7 @@ import yaml
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.catalog import Version, pinned_text, pinned_version
-from pulumi_holdfast.rehearsal.tools.stamps import fingerprint, partial_dir, replace_folder, stamped
+from pulumi_holdfast.rehearsal.tools.catalog import Version, pinned_version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +35,6 @@ class ChartSource:
     folder: PurePosixPath
     more_crds: tuple[PurePosixPath, ...] = ()
     numbered_late: bool = False
-
-    @property
-    def title(self) -> str:
-        """The displayed name: a chart may have the name of its program."""
-        return f"{self.name} chart"
 
     def pin(self, project_root: Path) -> Version:
         """The version of the module and its operator. Raises RehearsalError if the module has no releases."""
@@ -99,27 +93,6 @@ CHARTS = (
         folder=PurePosixPath("stable/aws-efa-k8s-device-plugin"),
     ),
 )
-
-
-def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
-    """The fingerprint of a copied chart: version and hash of the module, and the copied folders."""
-    project_root = workspace.tools_root
-    pin = pinned_text(project_root, source.module, source.go_module)
-    sums = (project_root / "tools" / source.module / "go.sum").read_text(encoding="utf-8")
-    line = re.search(rf"^{re.escape(source.go_module)} {re.escape(pin)} h1:\S+$", sums, re.MULTILINE)
-    if line is None:
-        raise RehearsalError(
-            f"tools/{source.module}/go.sum has no hash of {source.go_module} {pin}: "
-            f"run `go mod download {source.go_module}` in tools/{source.module}"
-        )
-    folders = (source.folder, *source.more_crds)
-    return fingerprint(line[0], *(str(folder) for folder in folders), str(source.numbered_late))
-
-
-def chart_current(source: ChartSource, workspace: Workspace) -> bool:
-    """Whether .tools/charts contains this chart with the pinned version."""
-    there = (workspace.charts_dir / source.name / "Chart.yaml").is_file()
-    return there and stamped("charts", source.name, workspace) == chart_fingerprint(source, workspace)
 
 
 def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path) -> None:
@@ -214,13 +187,11 @@ CRD_CHARTS = (
 
 
 def crd_chart_files(chart: CrdChart, workspace: Workspace) -> dict[str, bytes]:
-    """Return the files of the generated chart: path → contents.
+    """Return the files of the generated chart, from the upstream chart in .tools/charts: path → contents.
 
-    Raises RehearsalError if .tools/charts does not contain the pinned upstream chart.
+    Raises RehearsalError if that has no CRDs.
     """
     upstream = workspace.charts_dir / chart.source.name
-    if not chart_current(chart.source, workspace):
-        raise RehearsalError(f"{upstream} is missing or from another version; run `make tools` first")
     crds = sorted((upstream / "crds").glob("*.yaml"))
     if not crds:
         raise RehearsalError(
@@ -256,19 +227,3 @@ def _shared(value: JsonValue, known: dict[str, JsonValue]) -> JsonValue:
         return value
     text = json.dumps(shared)
     return shared if len(text) < _REPEATED else known.setdefault(text, shared)
-
-
-def write_crd_charts(workspace: Workspace) -> list[Path]:
-    """Write all CRD charts into components/pulumi_holdfast/kubernetes/charts and return their folders. Raises RehearsalError."""
-    written: list[Path] = []
-    for chart in CRD_CHARTS:
-        files = crd_chart_files(chart, workspace)
-        made = partial_dir(workspace) / chart.name
-        shutil.rmtree(made, ignore_errors=True)
-        for path, contents in files.items():
-            (made / path).parent.mkdir(parents=True, exist_ok=True)
-            (made / path).write_bytes(contents)
-        place = workspace.project_root / "components" / "charts" / chart.name
-        replace_folder(made, place)
-        written.append(place)
-    return written

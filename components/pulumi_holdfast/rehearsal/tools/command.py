@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.output import say as say_line
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.archive import VARIABLE, pack, unpack
-from pulumi_holdfast.rehearsal.tools.build import make_missing
-from pulumi_holdfast.rehearsal.tools.charts import write_crd_charts
-from pulumi_holdfast.rehearsal.tools.locate import find_tool, take_survey
+from pulumi_holdfast.rehearsal.tools.build import PIECES, exclusive, make, partial_dir, replace, title_of
+from pulumi_holdfast.rehearsal.tools.charts import CRD_CHARTS, crd_chart_files
+from pulumi_holdfast.rehearsal.tools.locate import find_tool, missing_pieces
 from pulumi_holdfast.rehearsal.tools.machine_table.aws import machine_table, read_sources
 from pulumi_holdfast.rehearsal.tools.machine_table.azure import azure_machine_table, read_azure_sources
-from pulumi_holdfast.rehearsal.tools.progress import Progress, one_line, summary
-from pulumi_holdfast.rehearsal.tools.stamps import exclusive
+
+_PACKAGE = Path("components/pulumi_holdfast")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +66,7 @@ def write_machine_tables(workspace: Workspace) -> None:
         "azure.json": azure_machine_table(read_azure_sources(root)),
     }
     for name, text in tables.items():
-        (root / "scheduling" / "machines" / name).write_text(text, encoding="utf-8")
+        (root / _PACKAGE / "ladder" / "machines" / name).write_text(text, encoding="utf-8")
         print(f"wrote {name}: {text.count(chr(10))} lines")
 
 
@@ -81,28 +82,36 @@ def archive(folder: Path, workspace: Workspace) -> Path:
     return file
 
 
-def _say(line: str) -> None:
-    # At once, also to a log.
-    print(line, flush=True)
+def write_crd_charts(workspace: Workspace) -> list[Path]:
+    """Write all CRD charts and return their folders. Raises RehearsalError if an upstream chart is not current."""
+    late = {title_of(piece) for piece in missing_pieces(workspace)}
+    written: list[Path] = []
+    for chart in CRD_CHARTS:
+        if title_of(chart.source) in late:
+            raise RehearsalError(
+                f"{title_of(chart.source)} is missing or from another version; run `make tools` first"
+            )
+        place = workspace.project_root / _PACKAGE / "kubernetes" / "charts" / chart.name
+        with partial_dir(workspace) as folder:
+            for path, contents in crd_chart_files(chart, workspace).items():
+                made = folder / chart.name / path
+                made.parent.mkdir(parents=True, exist_ok=True)
+                made.write_bytes(contents)
+            replace(folder / chart.name, place)
+        written.append(place)
+    return written
 
 
-def build(workspace: Workspace, say: Callable[[str], None] = _say) -> None:
-    """Make what is missing and say what came from where. Raises RehearsalError."""
-
-    def waiting(holder: str) -> None:
-        say(f"tools: another build runs in this checkout (process {holder}); waiting for it")
-
-    with exclusive(workspace.tools_dir / "lock", waiting):
-        survey = take_survey(workspace)
-        if survey.missing and (archive := os.environ.get(VARIABLE)):
-            taken = unpack(Path(archive), survey, workspace)
-            say(f"tools: {len(taken)} of {len(survey.missing)} from {archive}")
-            survey = take_survey(workspace)
-        if not survey.missing:
-            say(one_line(survey))
+def build(workspace: Workspace, say: Callable[[str], None] = say_line) -> None:
+    """Make what is missing and say what is made. Raises RehearsalError."""
+    with exclusive(workspace, say):
+        missing = missing_pieces(workspace)
+        if missing and (archive := os.environ.get(VARIABLE)):
+            taken = unpack(Path(archive), missing, workspace)
+            say(f"tools: {len(taken)} of {len(missing)} from {archive}")
+            missing = missing_pieces(workspace)
+        if not missing:
+            say(f"tools: nothing to make: all {len(PIECES)} are on PATH or in {workspace.tools_dir.name}")
             return
-        say(f"tools: {len(survey.missing)} to make: {', '.join(survey.missing)}")
-        progress = Progress(say, total=len(survey.missing))
-        make_missing(survey, workspace, progress)
-    for line in summary(survey, progress.seconds):
-        say(line)
+        say(f"tools: {len(missing)} to make: {', '.join(map(title_of, missing))}")
+        make(missing, workspace, say)

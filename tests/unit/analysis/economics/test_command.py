@@ -10,42 +10,40 @@ PNG = b"\x89PNG"
 
 
 def test_the_source_report_says_where_the_table_is_wrong(capsys: pytest.CaptureFixture[str]):
-    assert main(["economics", "source"]) == 0, "it needs no numbers of one's own"
+    assert main(["economics", "source"]) == 0
     printed = capsys.readouterr().out
-    assert "217%  " in printed, "the value as it is printed there"
-    assert "not what is added to it" in printed, "the wrong row carries its remark"
-    assert "2.76 to 3.30" in printed, "the worked example is a range of both equations"
-    assert "34.0% to 44.8%" in printed, "and so is its saving"
+    assert "217%  " in printed
+    assert "not what is added to it" in printed
+    assert "2.76 to 3.30" in printed
+    assert "34.0% to 44.8%" in printed
 
 
 def test_the_cost_of_a_job_is_a_range(capsys: pytest.CaptureFixture[str]):
     asked = "cost --hours 5 --spot-share 0.6 --failures 5 --hours-per-failure 0.2"
-    assert main(["economics", *asked.split()]) == 0, "a job with all its numbers"
-    assert "2.76 to 3.30 on-demand hours instead of 5" in capsys.readouterr().out, "the worked example again"
+    assert main(["economics", *asked.split()]) == 0
+    assert "2.76 to 3.30 on-demand hours instead of 5" in capsys.readouterr().out
 
 
 def test_a_ladder_is_judged_tier_by_tier(capsys: pytest.CaptureFixture[str]):
-    assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, (
-        "three tiers"
-    )
+    assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert "worth it up to" in rows[1], "a cheap tier"
-    assert "leave it out: a100 is cheaper" in rows[2], "an expensive one"
-    assert "the last tier" in rows[3], "the end"
+    assert "worth it up to" in rows[1]
+    assert "leave it out: a100 is cheaper" in rows[2]
+    assert "the last tier" in rows[3]
 
 
 def test_max_failures_comes_with_its_reason(capsys: pytest.CaptureFixture[str]):
     asked = "max-failures --hours 48 --spot-price 0.32 --evictions-per-hour 0.1 --hours-per-eviction 0.2"
-    assert main(["economics", *asked.split()]) == 0, "the deadline may be left out"
+    assert main(["economics", *asked.split()]) == 0
     printed = capsys.readouterr().out
-    assert "maxFailures: 10" in printed, "a number to write down"
-    assert "because" in printed, "and why"
+    assert "maxFailures: 10" in printed
+    assert "because" in printed
 
 
 def test_checkpoints_are_advised_by_notice_and_size(capsys: pytest.CaptureFixture[str]):
     asked = "checkpoints --size-gib 100 --gib-per-second 2 --notice-seconds 25 --evictions-per-hour 0.1"
-    assert main(["economics", *asked.split()]) == 0, "losses without notice may be left out"
-    assert "longer than the notice" in capsys.readouterr().out, "50 s do not fit into 25 s"
+    assert main(["economics", *asked.split()]) == 0
+    assert "longer than the notice" in capsys.readouterr().out
 
 
 def test_curves_are_drawn_for_the_terminal_and_as_a_picture(
@@ -54,8 +52,8 @@ def test_curves_are_drawn_for_the_terminal_and_as_a_picture(
     picture = tmp_path / "curves.png"
     assert main(["economics", "curves", "--png", str(picture)]) == 0, "the worked example is the default"
     printed = capsys.readouterr().out
-    assert printed.count("upper: added hours as the work") == 2, "two curves with their legends"
-    assert picture.read_bytes().startswith(PNG), "the file is a picture"
+    assert printed.count("upper: added hours as the work") == 2
+    assert picture.read_bytes().startswith(PNG)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +69,10 @@ def test_curves_are_drawn_for_the_terminal_and_as_a_picture(
 def test_what_cannot_be_is_a_sentence_and_no_traceback(
     asked: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert main(["economics", *asked]) == 1, "the command failed"
+    assert main(["economics", *asked]) == 1
     message = capsys.readouterr().err
-    assert message.startswith("error: "), "one line for the user"
-    assert named in message, "which names what was wrong"
+    assert message.startswith("error: ")
+    assert named in message
 
 
 @pytest.mark.parametrize("tier", ["a100", "a100:1:2", ":1", "a100:x", "a100:0", "a100:0.3:-1:1"])
@@ -83,8 +81,8 @@ def test_a_tier_that_cannot_be_read_is_refused_with_the_form_it_has(
 ):
     with pytest.raises(SystemExit) as ended:
         main(["economics", "ladder", tier])
-    assert ended.value.code == 2, "a usage error"
-    assert f'"{tier}"' in capsys.readouterr().err, "it quotes what was written"
+    assert ended.value.code == 2
+    assert f'"{tier}"' in capsys.readouterr().err
 
 
 def test_only_drawing_imports_the_libraries_that_draw():
@@ -92,4 +90,4 @@ def test_only_drawing_imports_the_libraries_that_draw():
     printed = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     ).stdout
-    assert printed.strip() == "[]", "they cost seconds, and five of six commands need neither"
+    assert printed.strip() == "[]"

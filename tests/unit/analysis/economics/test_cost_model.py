@@ -33,16 +33,16 @@ jobs = st.builds(
 
 
 def test_the_worked_example_costs_what_the_source_says_and_what_its_other_equation_gives():
-    assert WORKED_EXAMPLE.cost.spread == pytest.approx(2.76), "the source's clean expression"
-    assert WORKED_EXAMPLE.cost.on_demand == pytest.approx(3.3), "its decomposition, all added hours on-demand"
-    assert WORKED_EXAMPLE.saving.spread == pytest.approx(0.448), "44.8 % in the source"
-    assert WORKED_EXAMPLE.saving.on_demand == pytest.approx(0.34), "the other end of the range"
+    assert WORKED_EXAMPLE.cost.spread == pytest.approx(2.76)
+    assert WORKED_EXAMPLE.cost.on_demand == pytest.approx(3.3)
+    assert WORKED_EXAMPLE.saving.spread == pytest.approx(0.448)
+    assert WORKED_EXAMPLE.saving.on_demand == pytest.approx(0.34)
 
 
 def test_the_table_is_right_but_for_its_last_row():
     wrong = [row for row in table() if not row.is_right]
-    assert [row.spot_share for row in table()] == list(PRINTED), "every row of the source is judged"
-    assert [row.spot_share for row in wrong] == [0.6], "217 % is the only value no equation gives"
+    assert [row.spot_share for row in table()] == list(PRINTED)
+    assert [row.spot_share for row in wrong] == [0.6]
     assert "total" in wrong[0].remark, "the remark says what was printed instead"
 
 
@@ -52,15 +52,15 @@ def test_the_table_is_right_but_for_its_last_row():
 )
 def test_a_job_may_take_so_much_longer(share: float, spread: float, on_demand: float):
     tolerated = tolerated_extension(share)
-    assert tolerated.spread == pytest.approx(spread, abs=0.001), "1 / (1 - 0.9 α) - 1"
-    assert tolerated.on_demand == pytest.approx(on_demand), "0.9 α"
+    assert tolerated.spread == pytest.approx(spread, abs=0.001)
+    assert tolerated.on_demand == pytest.approx(on_demand)
 
 
 @given(jobs)
 def test_the_cost_with_the_added_hours_spread_is_never_above_the_one_with_all_of_them_on_demand(
     job: MixedJob,
 ):
-    assert job.cost.spread <= job.cost.on_demand + 1e-9, "spot never costs more than on-demand here"
+    assert job.cost.spread <= job.cost.on_demand + 1e-9
 
 
 @given(jobs)
@@ -68,9 +68,7 @@ def test_a_job_without_failures_has_one_cost(job: MixedJob):
     undisturbed = MixedJob(
         hours=job.hours, spot_share=job.spot_share, failures=0, hours_per_failure=1, spot_price=job.spot_price
     )
-    assert undisturbed.cost.spread == pytest.approx(undisturbed.cost.on_demand), (
-        "nothing was added to be billed"
-    )
+    assert undisturbed.cost.spread == pytest.approx(undisturbed.cost.on_demand)
 
 
 @given(shares, prices, st.floats(1, 100))
@@ -85,7 +83,7 @@ def test_a_job_that_is_extended_by_what_is_tolerated_costs_what_on_demand_does(
         hours_per_failure=hours * tolerated.spread,
         spot_price=price,
     )
-    assert job.cost.spread == pytest.approx(hours), "break-even is where both cost the same"
+    assert job.cost.spread == pytest.approx(hours)
     billed = MixedJob(
         hours=hours,
         spot_share=share,
@@ -93,7 +91,7 @@ def test_a_job_that_is_extended_by_what_is_tolerated_costs_what_on_demand_does(
         hours_per_failure=hours * tolerated.on_demand,
         spot_price=price,
     )
-    assert billed.cost.on_demand == pytest.approx(hours), "and so with the other equation"
+    assert billed.cost.on_demand == pytest.approx(hours)
 
 
 @given(jobs.filter(lambda job: job.hours_per_failure > 0.01))
@@ -105,12 +103,12 @@ def test_breaking_even_saves_nothing(job: MixedJob):
         hours_per_failure=job.hours_per_failure,
         spot_price=job.spot_price,
     )
-    assert at.saving.spread == pytest.approx(0, abs=1e-6), "that many failures use up the discount"
+    assert at.saving.spread == pytest.approx(0, abs=1e-6)
 
 
 def test_failures_that_add_nothing_never_use_up_the_discount():
     job = MixedJob(hours=5, spot_share=0.5, failures=3, hours_per_failure=0)
-    assert math.isinf(job.failures_to_break_even.spread), "no number of them costs anything"
+    assert math.isinf(job.failures_to_break_even.spread)
 
 
 @pytest.mark.parametrize(
@@ -144,43 +142,39 @@ def pool_rates(**changed: float) -> PoolRates:
 
 @pytest.mark.parametrize(("mean", "quantile"), [(0, 0), (0.05, 0), (1, 3), (4.8, 9), (10, 15), (800, 847)])
 def test_95_of_100_counts_are_at_most_the_quantile(mean: float, quantile: int):
-    assert poisson_quantile(mean, 0.95) == quantile, "the tables of the Poisson distribution say so"
+    assert poisson_quantile(mean, 0.95) == quantile
 
 
 def test_a_quantile_of_a_great_mean_joins_the_one_that_is_summed():
     summed, approximated = poisson_quantile(99_999, 0.95), poisson_quantile(100_001, 0.95)
-    assert abs(approximated - summed - 2) <= 2, "where the approximation takes over there is no step"
+    assert abs(approximated - summed - 2) <= 2
 
 
 def test_the_smallest_bound_caps_the_advice():
     advice = advise(pool_rates(), hours=48)
-    assert advice.by_luck == 9, "4.8 evictions are expected, 9 are not yet unusual"
-    assert advice.max_failures == 10, "the move is made when the count is reached, so nine are stayed through"
+    assert advice.by_luck == 9
+    assert advice.max_failures == 10
     advice = advise(pool_rates(), hours=48, slack_hours=1.05)
-    assert advice.max_failures == 5, "five restarts of 12 minutes fit into an hour"
-    assert "deadline" in advice.reason, "the reader sees what decided"
+    assert advice.max_failures == 5
+    assert "deadline" in advice.reason
     advice = advise(pool_rates(price=0.8, hours_per_eviction=1.0, evictions_per_hour=0.2), hours=20)
-    assert advice.max_failures == 5, "0.25 evictions per hour for 20 h cost what on-demand does"
-    assert "on-demand" in advice.reason, "the reader sees what decided"
+    assert advice.max_failures == 5
+    assert "on-demand" in advice.reason
     advice = advise(pool_rates(evictions_per_hour=20), hours=10)
-    assert advice.max_failures == 0, "0 moves the job on at once"
-    assert "leave this pool out" in advice.reason, "and better than 0 is not to have it"
+    assert advice.max_failures == 0
+    assert "leave this pool out" in advice.reason
 
 
 @given(all_rates, st.floats(1, 200), st.floats(0, 100))
 def test_the_advice_never_exceeds_its_own_bounds(given_rates: PoolRates, hours: float, slack: float):
     advice = advise(given_rates, hours=hours, slack_hours=slack)
-    assert 0 <= advice.max_failures <= min(advice.by_luck + 1, advice.by_money, advice.by_time), (
-        "each bound holds"
-    )
+    assert 0 <= advice.max_failures <= min(advice.by_luck + 1, advice.by_money, advice.by_time)
 
 
 @given(all_rates, st.floats(1, 200), st.floats(0, 10), st.floats(0, 10))
 def test_more_time_never_lowers_it(given_rates: PoolRates, hours: float, slack: float, more: float):
     short, long = (advise(given_rates, hours=hours, slack_hours=time) for time in (slack, slack + more))
-    assert short.max_failures <= long.max_failures, (
-        "a later deadline leaves room for at least as many restarts"
-    )
+    assert short.max_failures <= long.max_failures
 
 
 @pytest.mark.parametrize(("hours", "slack", "field"), [(0.0, None, "hours"), (1.0, -1.0, "slack_hours")])
@@ -203,8 +197,8 @@ def test_rates_pay_just_below_their_break_even_rate(given_rates: PoolRates):
         hours_per_eviction=given_rates.hours_per_eviction,
         evictions_per_hour=rate * 1.001,
     )
-    assert below.pays, "below the break-even spot is cheaper"
-    assert not above.pays, "above it on-demand is"
+    assert below.pays
+    assert not above.pays
 
 
 def test_a_tier_dearer_than_one_below_it_is_left_out():
@@ -214,10 +208,10 @@ def test_a_tier_dearer_than_one_below_it_is_left_out():
         PricedTier(pool="a100", rates=PoolRates(price=1)),
     ]
     first, second, last = compare_tiers(ladder)
-    assert not first.is_worth_it, "0.9 with an eviction each hour costs more than a100-spot"
-    assert first.cheapest_below is ladder[1], "it is held against the cheapest below, not against the next"
-    assert second.is_worth_it, "0.33 against 1"
-    assert last.is_worth_it, "a ladder needs an end"
+    assert not first.is_worth_it
+    assert first.cheapest_below is ladder[1]
+    assert second.is_worth_it
+    assert last.is_worth_it
 
 
 @given(st.lists(all_rates, min_size=2, max_size=5))
@@ -232,10 +226,10 @@ def test_at_the_rate_a_tier_is_given_it_costs_what_the_cheapest_below_does(given
     at_the_limit = pool_rates(
         price=here.price, hours_per_eviction=here.hours_per_eviction, evictions_per_hour=rate
     )
-    assert verdict.cheapest_below is not None, "assumed above"
+    assert verdict.cheapest_below is not None
     assert at_the_limit.cost_per_useful_hour == pytest.approx(
         verdict.cheapest_below.rates.cost_per_useful_hour
-    ), "that is what break-even means"
+    )
 
 
 def checkpoints(**changed: float) -> Checkpointing:
@@ -244,16 +238,12 @@ def checkpoints(**changed: float) -> Checkpointing:
 
 
 def test_checkpoints_need_a_schedule_for_losses_that_the_notice_does_not_cover():
-    assert checkpoints().fits_in_notice, "10 s of 25 s"
-    assert math.isinf(checkpoints().interval_seconds), "and no loss comes without notice"
-    assert checkpoints(losses_without_notice_per_hour=0.05).interval_seconds == pytest.approx(1200), (
-        "√(2 · 10 · 72000)"
-    )
+    assert checkpoints().fits_in_notice
+    assert math.isinf(checkpoints().interval_seconds)
+    assert checkpoints(losses_without_notice_per_hour=0.05).interval_seconds == pytest.approx(1200)
     late = checkpoints(notice_seconds=8.0)
-    assert not late.fits_in_notice, "10 s do not fit into 8 s"
-    assert late.interval_seconds == pytest.approx(math.sqrt(2 * 10 * 36000)), (
-        "so each eviction counts as a loss"
-    )
+    assert not late.fits_in_notice
+    assert late.interval_seconds == pytest.approx(math.sqrt(2 * 10 * 36000))
 
 
 @given(st.floats(1, 500), st.floats(0.1, 20), st.floats(0.001, 1), st.floats(0.5, 2))
@@ -261,7 +251,7 @@ def test_no_other_interval_loses_less_time(size: float, speed: float, rate: floa
     job = checkpoints(size_gib=size, gib_per_second=speed, notice_seconds=0.0, evictions_per_hour=rate)
     other = job.interval_seconds * factor
     lost = job.write_seconds / other + rate * other / 2 / 3600
-    assert job.overhead <= lost + 1e-12, "Young's interval is the minimum of writing and repeating"
+    assert job.overhead <= lost + 1e-12
 
 
 @pytest.mark.parametrize("field", ["size_gib", "gib_per_second", "notice_seconds", "evictions_per_hour"])

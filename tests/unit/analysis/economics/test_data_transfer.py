@@ -37,9 +37,9 @@ def tier(
 
 
 def test_data_of_a_move_and_of_an_hour_are_in_on_demand_hours() -> None:
-    assert tier().data_per_start == 0.25, "500 GiB at 0.02 USD are 10 USD, a quarter of an hour of 40"
-    assert tier(checkpoints=2).cost_per_useful_hour == pytest.approx(0.9), "two checkpoints of a quarter each"
-    assert math.isinf(tier(checkpoints=3).break_even_hours), "1.15 for an hour is more than on-demand costs"
+    assert tier().data_per_start == 0.25
+    assert tier(checkpoints=2).cost_per_useful_hour == pytest.approx(0.9)
+    assert math.isinf(tier(checkpoints=3).break_even_hours)
 
 
 @given(size=amounts, price=st.floats(min_value=0.05, max_value=0.9), hours=amounts)
@@ -49,9 +49,7 @@ def test_tier_in_another_region_pays_from_its_break_even_hours(
     there = tier(size=size, price=price, checkpoints=0.1)
     if abs(hours - there.break_even_hours) > 1e-6:
         total = there.data_per_start + hours * there.cost_per_useful_hour
-        assert (total < hours * there.otherwise) is (hours > there.break_even_hours), (
-            "both say when it is cheaper"
-        )
+        assert (total < hours * there.otherwise) is (hours > there.break_even_hours)
 
 
 @pytest.mark.parametrize("field", ["size_gib", "checkpoints_per_hour", "on_demand_price", "price_per_gib"])
@@ -74,10 +72,10 @@ def test_command_says_from_when_the_tier_pays_by_the_prices_of_the_homes_cloud(
     options: str, move: str, pays: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     numbers = f"--size-gib 500 --checkpoints-per-hour 1 --on-demand-price 40 --spot-price 0.4 {options}"
-    assert main(["economics", "elsewhere", *numbers.split()]) == 0, "an answer"
+    assert main(["economics", "elsewhere", *numbers.split()]) == 0
     said = capsys.readouterr().out
-    assert move in said, "over the internet it costs several times as much as between regions"
-    assert pays in said, "between regions 0.25 over 1 - 0.4 - 0.25"
+    assert move in said
+    assert pays in said
 
 
 def test_each_start_on_a_pool_in_another_region_costs_its_data_in_a_replay() -> None:
@@ -90,6 +88,4 @@ def test_each_start_on_a_pool_in_another_region_costs_its_data_in_a_replay() -> 
         market = Market(pools=(west, PoolMarket(pool="on-demand", price=1)))
         (ladder,) = ladders(market, Numbers(max_failures=(5,), procurement_timeout=(2 * hour,)))
         costs.append(replay(job, market, ladder.policy, timedelta(0)).cost)
-    assert costs[1] - costs[0] == pytest.approx(2 * 0.5 / 4), (
-        "it starts there, and starts again after the eviction"
-    )
+    assert costs[1] - costs[0] == pytest.approx(2 * 0.5 / 4)

@@ -40,14 +40,14 @@ def test_there_is_a_row_for_on_demand_for_staying_on_each_pool_and_for_each_ladd
         "stay on b-spot",
         "5 failures, 15m, one way",
         "5 failures, 15m, back after 4h",
-    ], "in the order in which one reads them"
-    assert all(len(row.replayed) == len(row.at_best) == 5 for row in made.rows), "a replay from each start"
+    ]
+    assert all(len(row.replayed) == len(row.at_best) == 5 for row in made.rows)
 
 
 def test_starts_are_spread_over_the_traces(made: Comparison) -> None:
-    assert [start / HOUR for start in made.starts] == [0, 96, 192, 288, 384], "20 days in five parts"
+    assert [start / HOUR for start in made.starts] == [0, 96, 192, 288, 384]
     everywhere = compare(JOB, market(), ladders(market(), NUMBERS), starts=5)
-    assert len(everywhere.starts) == 1, "all are one where nothing ever changes"
+    assert len(everywhere.starts) == 1
 
 
 def test_no_row_costs_less_than_hindsight_and_none_that_is_in_time_less_than_hindsight_in_time(
@@ -55,7 +55,7 @@ def test_no_row_costs_less_than_hindsight_and_none_that_is_in_time_less_than_hin
 ) -> None:
     for row in made.rows:
         for replayed, at_best, best in zip(row.replayed, row.at_best, made.hindsight, strict=True):
-            assert at_best is not None, "all of these finish"
+            assert at_best is not None
             assert at_best <= replayed.cost + 1e-9, f"{row.name} beside the best that is as fast"
             is_late = replayed.hours > 60
             assert is_late or (best or 0) <= replayed.cost + 1e-9, f"{row.name} beside the best in 60 h"
@@ -65,51 +65,46 @@ def test_averages_are_of_those_that_finished() -> None:
     rows = compare(JOB, SHORT, ladders(SHORT, NUMBERS), starts=4).rows
     stay = averages(rows[1], 1000)
     finished = [each for each in rows[1].replayed if each.is_finished]
-    assert (stay.starts, stay.finished) == (4, len(finished)), "the others are counted"
-    assert 0 < stay.finished < 4, "there are both kinds"
-    assert stay.hours == pytest.approx(sum(each.hours for each in finished) / len(finished)), "and left out"
+    assert (stay.starts, stay.finished) == (4, len(finished))
+    assert 0 < stay.finished < 4
+    assert stay.hours == pytest.approx(sum(each.hours for each in finished) / len(finished))
     gone = market(trace((100, 0)))
     comparison = compare(JOB, gone, ladders(gone, NUMBERS), starts=2)
     found = averages(comparison.rows[1], 1000)
-    assert (found.finished, found.cost, found.worst_hours) == (0, None, None), "rather than zeros"
+    assert (found.finished, found.cost, found.worst_hours) == (0, None, None)
     printed = comparison_report(comparison)
-    assert "stay on a-spot: from 2 of 2 starts the job had not finished" in printed, "the note names it"
+    assert "stay on a-spot: from 2 of 2 starts the job had not finished" in printed
 
 
 def test_the_table_says_what_it_is_of_and_what_hindsight_is(made: Comparison) -> None:
     printed = comparison_report(made).splitlines()
     assert printed[0] == (
         "48 h of training on 1 instance; 5 starts in 20 days. On-demand alone costs 1 and takes 48.2 h."
-    ), "the question"
-    assert [line.split("  ")[0] for line in printed[3:9]] == [
-        *(row.name for row in made.rows),
-        "hindsight",
-    ], "a line for each"
-    assert printed[2].split()[-1] == "late", "where a time is given, who missed it"
-    assert "finishes within 60 h costs less" in printed[-1], "what the last row means"
+    )
+    assert [line.split("  ")[0] for line in printed[3:9]] == [*(row.name for row in made.rows), "hindsight"]
+    assert printed[2].split()[-1] == "late"
+    assert "finishes within 60 h costs less" in printed[-1]
 
 
 def test_lateness_is_no_column_where_no_time_was_given() -> None:
     printed = comparison_report(compare(JOB, SHORT, ladders(SHORT, NUMBERS), starts=2))
-    assert "late" not in printed.splitlines()[2], "nothing can be late"
-    assert comparison_report(compare(JOB, market(), ladders(market(), NUMBERS), starts=2)), (
-        "nor without traces"
-    )
+    assert "late" not in printed.splitlines()[2]
+    assert comparison_report(compare(JOB, market(), ladders(market(), NUMBERS), starts=2))
 
 
 def test_a_trace_that_never_has_the_gang_is_pointed_out() -> None:
     printed = comparison_report(compare(replace(JOB, nodes=4), SHORT, ladders(SHORT, NUMBERS), starts=1))
-    assert "a-spot: its trace never has 4 instances, 1 at most." in printed, "a mistake, most likely"
+    assert "a-spot: its trace never has 4 instances, 1 at most." in printed
 
 
 def test_the_document_has_every_replay(made: Comparison) -> None:
     document = cast("Json", json.loads(comparison_document(made)))
     rows = objects(document["rows"])
-    assert [row["name"] for row in rows] == [row.name for row in made.rows], "the same rows"
-    assert obj(rows[3]["averages"])["cost"] == averages(made.rows[3], 60).cost, "with the table's numbers"
+    assert [row["name"] for row in rows] == [row.name for row in made.rows]
+    assert obj(rows[3]["averages"])["cost"] == averages(made.rows[3], 60).cost
     assert [each["hours"] for each in objects(rows[3]["replays"])] == [
         each.hours for each in made.rows[3].replayed
-    ], "and what they are made of"
+    ]
 
 
 def test_traces_shorter_than_the_job_and_times_in_which_it_cannot_be_done_are_refused() -> None:
@@ -132,8 +127,8 @@ def test_there_is_a_ladder_for_each_combination_of_numbers() -> None:
         "1 failure, 1h, one way",
         "1 failure, 1h, back after 4h",
         "1 failure, 2h, one way",
-    ], "the last number changes first"
-    assert len(ladders(market(ALWAYS), many)) == 8, "two of each"
+    ]
+    assert len(ladders(market(ALWAYS), many)) == 8
 
 
 def test_too_many_ladders_and_one_that_is_never_left_are_refused() -> None:
@@ -159,8 +154,8 @@ def test_a_policy_that_is_used_already_is_replayed_as_it_is(tmp_path: Path) -> N
     path = tmp_path / "ladder.yaml"
     path.write_text(POLICY)
     found = read_ladder(path, market(ALWAYS))
-    assert found.name == "ladder.yaml", "the row is named for the file"
-    assert (found.policy.tiers[0].max_failures, found.policy.return_after) == (2, 4 * HOUR), "its own numbers"
+    assert found.name == "ladder.yaml"
+    assert (found.policy.tiers[0].max_failures, found.policy.return_after) == (2, 4 * HOUR)
 
 
 @pytest.mark.parametrize(
@@ -182,5 +177,5 @@ def test_what_is_no_policy_for_these_pools_is_a_sentence(text: str, message: str
     path.write_text(text)
     with pytest.raises(ValueError, match=r"ladder\.yaml: ") as refused:
         read_ladder(path, market(ALWAYS))
-    assert message in str(refused.value), "what is wrong"
-    assert "\n" not in str(refused.value), "in one line"
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)

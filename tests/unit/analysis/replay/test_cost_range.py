@@ -57,14 +57,14 @@ def test_replay_pays_within_the_range_of_the_gang(
     paid = found.cost * nodes * (job.undisturbed / HOUR)
     costs = [*spot, last]
     gang = gang_cost([each.times(nodes) for each in costs])
-    assert gang.high is not None, "all prices are known"
-    assert paid <= gang.high * found.hours * (1 + 1e-9), "never more in an hour than the range says"
+    assert gang.high is not None
+    assert paid <= gang.high * found.hours * (1 + 1e-9)
     if found.is_finished:
         cheapest = min(_bounds(each)[0] for each in costs)
-        assert paid >= cheapest * nodes * (job.work / HOUR) * (1 - 1e-9), "no work is free"
+        assert paid >= cheapest * nodes * (job.work / HOUR) * (1 - 1e-9)
 
 
 def _bounds(cost: CostRange) -> tuple[float, float]:
-    assert cost.low is not None, "a known price"
-    assert cost.high is not None, "a known price"
+    assert cost.low is not None
+    assert cost.high is not None
     return cost.low, cost.high

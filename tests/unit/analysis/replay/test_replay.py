@@ -15,11 +15,11 @@ from pulumi_holdfast.analysis.replay.market import Block, Market, PoolMarket, Wo
 from pulumi_holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay, simulated
 from pulumi_holdfast.analysis.replay.trace import SyntheticMarket, Trace, synthetic_trace
 from pulumi_holdfast.controller.jobs.state import JobState
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.ledger import with_ledger
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
-ONLY_ON_DEMAND = Policy(tiers=(PolicyTier(pool="on-demand"),))
+ONLY_ON_DEMAND = Policy(tiers=(Tier(pool="on-demand"),))
 NEVER = trace((240, 0))
 # Ten hours, then an hour without.
 BROKEN = trace((10, 1), (1, 0), (300, 1))
@@ -33,18 +33,18 @@ def same(one: Replayed, other: Replayed) -> bool:
 @pytest.mark.parametrize("boot", [0, 6])
 def test_a_ladder_of_one_on_demand_tier_is_on_demand(nodes: int, boot: int) -> None:
     job = replace(JOB, nodes=nodes, boot=boot * MINUTE)
-    assert same(replay(job, market(), ONLY_ON_DEMAND, AT_ONCE), on_demand(job)), "to the last number"
-    assert on_demand(job).cost == 1.0, "which is the measure of all costs"
-    assert on_demand(job).hours == pytest.approx(48.2 + boot / 60), "work, restart and boot"
+    assert same(replay(job, market(), ONLY_ON_DEMAND, AT_ONCE), on_demand(job))
+    assert on_demand(job).cost == 1.0
+    assert on_demand(job).hours == pytest.approx(48.2 + boot / 60)
 
 
 def test_spot_that_is_always_there_costs_the_price_of_spot() -> None:
     pools = market(ALWAYS)
     for policy in (ladder(pools), stay("a-spot").policy):
         found = replay(JOB, pools, policy, AT_ONCE)
-        assert found.cost == pytest.approx(SPOT_PRICE), "and nothing else"
-        assert found.hours == pytest.approx(48.2), "it is as fast as on-demand"
-    assert hindsight(JOB, pools, AT_ONCE, 49 * HOUR) == pytest.approx(SPOT_PRICE), "this is the lowest cost"
+        assert found.cost == pytest.approx(SPOT_PRICE)
+        assert found.hours == pytest.approx(48.2)
+    assert hindsight(JOB, pools, AT_ONCE, 49 * HOUR) == pytest.approx(SPOT_PRICE)
 
 
 def test_a_reserved_block_is_used_from_its_beginning_and_left_by_its_end() -> None:
@@ -52,26 +52,20 @@ def test_a_reserved_block_is_used_from_its_beginning_and_left_by_its_end() -> No
     pools = Market(pools=(block, PoolMarket(pool="on-demand", price=1)))
     job = replace(JOB, grace=2 * MINUTE)
     found = replay(job, pools, ladder(pools, return_after=HOUR), AT_ONCE)
-    assert found.is_finished, "on-demand before and after the block"
-    assert found.moves == 3, (
-        "to on-demand at once, into the block when it begins, and out of it before it ends"
-    )
-    assert found.evictions == 0, (
-        "reserved machines are not interrupted, and the job does not wait for the end"
-    )
-    assert found.cost == pytest.approx(1 - 24 * 0.5 / 48.2, abs=0.03), "24 of its hours are at half the price"
+    assert found.is_finished
+    assert found.moves == 3
+    assert found.evictions == 0
+    assert found.cost == pytest.approx(1 - 24 * 0.5 / 48.2, abs=0.03)
     within = hindsight(job, pools, AT_ONCE, 60 * HOUR)
-    assert within is not None, "the block counts for hindsight too"
-    assert within <= found.cost, "and no ladder is better than that"
+    assert within is not None
+    assert within <= found.cost
 
 
 def test_a_block_is_met_once_from_every_start_in_the_traces() -> None:
     block = Block(begins=10 * HOUR, ends=20 * HOUR)
-    assert block.after(4 * HOUR, 100 * HOUR) == (6 * HOUR, 16 * HOUR), "ahead"
-    assert block.after(15 * HOUR, 100 * HOUR) == (-5 * HOUR, 5 * HOUR), "the rest of it"
-    assert block.after(20 * HOUR, 100 * HOUR) == (90 * HOUR, 100 * HOUR), (
-        "the traces continue from the beginning"
-    )
+    assert block.after(4 * HOUR, 100 * HOUR) == (6 * HOUR, 16 * HOUR)
+    assert block.after(15 * HOUR, 100 * HOUR) == (-5 * HOUR, 5 * HOUR)
+    assert block.after(20 * HOUR, 100 * HOUR) == (90 * HOUR, 100 * HOUR)
 
 
 def test_a_job_buys_nothing_above_max_price_and_keeps_the_machines_that_it_has() -> None:
@@ -80,13 +74,11 @@ def test_a_job_buys_nothing_above_max_price_and_keeps_the_machines_that_it_has()
     pools, job = market(replace(ALWAYS, prices=prices)), replace(JOB, boot=MINUTE)
     policy = limited(ladder(pools, return_after=HOUR))
     kept = replay(job, pools, policy, AT_ONCE)
-    assert (kept.moves, kept.cost) == (0, pytest.approx((38.2 * SPOT_PRICE + 10 * 0.6) / 48.2, abs=1e-3)), (
-        "a restart is paid for with certainty, and the price may fall"
-    )
+    assert (kept.moves, kept.cost) == (0, pytest.approx((38.2 * SPOT_PRICE + 10 * 0.6) / 48.2, abs=1e-3))
     left = replay(job, pools, policy, 10 * HOUR)
-    assert left.moves == 2, "to on-demand at once, and back when the price has fallen"
-    assert left.cost == pytest.approx((10 + 38.4 * SPOT_PRICE) / 48.2, abs=0.03), "at the price of each hour"
-    assert replay(job, pools, ladder(pools), 10 * HOUR).moves == 0, "without a limit the price moves nothing"
+    assert left.moves == 2
+    assert left.cost == pytest.approx((10 + 38.4 * SPOT_PRICE) / 48.2, abs=0.03)
+    assert replay(job, pools, ladder(pools), 10 * HOUR).moves == 0
     with pytest.raises(ValueError, match="boot: got 0; allowed with maxPrice: more than 0"):
         replay(JOB, pools, policy, AT_ONCE)
 
@@ -100,74 +92,74 @@ def limited(policy: Policy, max_price: float = 0.45) -> Policy:
 def test_a_pool_without_capacity_costs_its_procurement_timeout_in_time_and_nothing_in_money() -> None:
     pools = market(NEVER)
     found = replay(JOB, pools, ladder(pools), AT_ONCE)
-    assert found.cost == pytest.approx(1), "no machine was paid for meanwhile"
-    assert found.waited_hours == pytest.approx(0.25), "15 minutes"
-    assert (found.moves, found.evictions, found.hours) == (1, 0, pytest.approx(48.45)), "then on-demand"
+    assert found.cost == pytest.approx(1)
+    assert found.waited_hours == pytest.approx(0.25)
+    assert (found.moves, found.evictions, found.hours) == (1, 0, pytest.approx(48.45))
 
 
 def test_an_eviction_costs_a_restart_the_wait_and_the_work_since_the_checkpoint() -> None:
     found = replay(JOB, market(BROKEN), stay("a-spot").policy, AT_ONCE)
-    assert found.evictions == 1, "it was one"
-    assert found.lost_hours == pytest.approx(0.4), "the first start and the second"
-    assert found.waited_hours == pytest.approx(1), "an hour without a machine"
-    assert found.hours == pytest.approx(48 + 0.4 + 1), "one after the other"
-    assert found.cost == pytest.approx(SPOT_PRICE * 48.4 / 48.2), "the wait is not paid for"
+    assert found.evictions == 1
+    assert found.lost_hours == pytest.approx(0.4)
+    assert found.waited_hours == pytest.approx(1)
+    assert found.hours == pytest.approx(48 + 0.4 + 1)
+    assert found.cost == pytest.approx(SPOT_PRICE * 48.4 / 48.2)
     job = replace(JOB, checkpoint_every=30 * MINUTE)
     found = replay(job, market(BROKEN), stay("a-spot").policy, AT_ONCE)
-    assert found.lost_hours == pytest.approx(0.4 + 0.3), "9.8 hours of work, the last checkpoint at 9.5"
+    assert found.lost_hours == pytest.approx(0.4 + 0.3)
 
 
 def test_a_gang_that_has_some_of_its_machines_pays_for_those_and_makes_no_progress() -> None:
     job, pools = replace(JOB, nodes=4), market(trace((240, 3)))
     found = replay(job, pools, ladder(pools), AT_ONCE)
-    assert found.waited_hours == pytest.approx(0.25), "three of four are none"
-    assert found.cost == pytest.approx(1 + SPOT_PRICE * 3 / 4 * 0.25 / 48.2), "but have their price"
+    assert found.waited_hours == pytest.approx(0.25)
+    assert found.cost == pytest.approx(1 + SPOT_PRICE * 3 / 4 * 0.25 / 48.2)
 
 
 def test_a_failback_lowers_the_cost_on_a_seeded_trace() -> None:
     pools = market(synthetic_trace(SyntheticMarket(), 11))
     one_way = replay(JOB, pools, ladder(pools, max_failures=1), AT_ONCE)
     back = replay(JOB, pools, ladder(pools, max_failures=1, return_after=HOUR), AT_ONCE)
-    assert back.cost < one_way.cost, f"{back.cost} instead of {one_way.cost}"
+    assert back.cost < one_way.cost
     assert back.moves > one_way.moves, "since it went back up"
 
 
 def test_a_start_is_where_in_the_traces_the_job_begins() -> None:
     pools = market(BROKEN)
     later = replay(JOB, pools, stay("a-spot").policy, 10 * HOUR)
-    assert later.waited_hours == pytest.approx(1), "the hour without comes first"
-    assert later.evictions == 0, "and there is no eviction"
+    assert later.waited_hours == pytest.approx(1)
+    assert later.evictions == 0
 
 
 def test_traces_go_on_from_their_beginning_and_a_replay_ends_when_all_of_them_is_seen() -> None:
     pools = market(trace((100, 1), (20, 0)))
     over_the_end = replay(JOB, pools, stay("a-spot").policy, 90 * HOUR)
-    assert over_the_end.waited_hours == pytest.approx(20), "the end, and the beginning again"
+    assert over_the_end.waited_hours == pytest.approx(20)
     stuck = replay(JOB, market(NEVER), stay("a-spot").policy, AT_ONCE)
-    assert (stuck.is_finished, stuck.hours, stuck.cost) == (False, pytest.approx(240), 0), "once through"
+    assert (stuck.is_finished, stuck.hours, stuck.cost) == (False, pytest.approx(240), 0)
 
 
 def test_pools_of_different_length_and_gap_are_replayed_for_what_they_have_in_common() -> None:
     pools = market(trace((100, 0), (100, 1)), trace((120, 1), gap=5 * MINUTE))
-    assert pools.length == 120 * HOUR, "the shorter one's"
+    assert pools.length == 120 * HOUR
     found = replay(JOB, pools, stay("a-spot").policy, AT_ONCE)
-    assert (found.is_finished, found.waited_hours) == (False, pytest.approx(100)), "there are 20 hours in it"
+    assert (found.is_finished, found.waited_hours) == (False, pytest.approx(100))
 
 
 def test_trouble_after_the_policys_own_deadline_leads_straight_to_on_demand() -> None:
     pools = market(BROKEN, NEVER)
     policy = ladder(pools, max_failures=1)
-    assert replay(JOB, pools, policy, AT_ONCE).moves == 2, "by way of the second pool, which has nothing"
+    assert replay(JOB, pools, policy, AT_ONCE).moves == 2
     late = replace(policy, deadline=6 * HOUR)
-    assert replay(JOB, pools, late, AT_ONCE).moves == 1, "past it there is no time to try"
+    assert replay(JOB, pools, late, AT_ONCE).moves == 1
 
 
 def test_the_same_replay_is_the_same() -> None:
     pools = market(*(synthetic_trace(SyntheticMarket(instances=4), seed) for seed in (1, 2)))
     job, policy = replace(JOB, nodes=4, boot=3 * MINUTE), ladder(pools, return_after=4 * HOUR)
     one, other = (replay(job, pools, policy, 30 * HOUR) for _ in range(2))
-    assert one == other, "nothing is left to chance"
-    assert one.moves > 0, "though much has happened"
+    assert one == other
+    assert one.moves > 0
 
 
 @pytest.mark.parametrize(
@@ -246,21 +238,19 @@ def bound(job: Workload, pools: Market, within: timedelta) -> float:
 def test_hindsight_takes_spot_while_it_is_there_and_waits_where_there_is_time() -> None:
     best = (20 * SPOT_PRICE + 28.4) / 48.2
     found = bound(JOB, market(SPOT_THEN_NONE), 52 * HOUR)
-    assert found <= best, "this schedule exists"
-    assert found == pytest.approx(best, abs=0.2 / 48.2), "and the bound is no more than a restart below it"
+    assert found <= best
+    assert found == pytest.approx(best, abs=0.2 / 48.2)
     pools = market(trace((20, 1), (10, 0), (80, 1)))
-    assert bound(JOB, pools, 100 * HOUR) == pytest.approx(SPOT_PRICE * 48.4 / 48.2, abs=0.002), (
-        "two runs on spot"
-    )
-    assert bound(JOB, pools, 50 * HOUR) > bound(JOB, pools, 100 * HOUR), "with less time it has to pay"
-    assert hindsight(JOB, market(SPOT_THEN_NONE), AT_ONCE, 48 * HOUR) is None, "48.2 h are needed"
-    assert bound(JOB, market(SPOT_THEN_NONE), 48.2 * HOUR) == pytest.approx(1), "no time to change pools"
+    assert bound(JOB, pools, 100 * HOUR) == pytest.approx(SPOT_PRICE * 48.4 / 48.2, abs=0.002)
+    assert bound(JOB, pools, 50 * HOUR) > bound(JOB, pools, 100 * HOUR)
+    assert hindsight(JOB, market(SPOT_THEN_NONE), AT_ONCE, 48 * HOUR) is None
+    assert bound(JOB, market(SPOT_THEN_NONE), 48.2 * HOUR) == pytest.approx(1)
 
 
 def check(job: Workload, pools: Market, found: Replayed) -> None:
     if found.is_finished:
         least = bound(job, pools, found.hours * HOUR + MINUTE / 1000)
-        assert least <= found.cost + 1e-9, f"no schedule that is as fast costs less: {found}"
+        assert least <= found.cost + 1e-9
 
 
 @settings(max_examples=60)
@@ -280,8 +270,8 @@ def test_nothing_costs_less_than_hindsight_that_is_as_fast(
         check(job, pools, replay(job, pools, policy, AT_ONCE))
     within = on_demand(job).hours * HOUR + MINUTE / 1000
     if pools.length and within <= pools.length:
-        assert bound(job, pools, within) <= 1 + 1e-9, "nor on-demand"
-        assert bound(job, pools, pools.length) <= bound(job, pools, within) + 1e-9, "time never costs"
+        assert bound(job, pools, within) <= 1 + 1e-9
+        assert bound(job, pools, pools.length) <= bound(job, pools, within) + 1e-9
 
 
 def with_prices(trace: Trace) -> st.SearchStrategy[Trace]:
@@ -300,16 +290,14 @@ def test_the_ledger_at_drawn_prices_is_the_account_of_the_replay(
     policy = limited(ladder(pools, return_after=HOUR))
     run, found = simulated(job, pools, policy, start), replay(job, pools, policy, start)
     (ran,) = run.jobs
-    assert isinstance(ran.state, JobState), "the job follows its ladder"
+    assert isinstance(ran.state, JobState)
     ledger = with_ledger(ran.state, run.observed(ran), policy).ledger
     cost = ledger.cost if ledger is not None else None
-    assert (cost or 0.0) / (job.nodes * job.undisturbed / HOUR) == pytest.approx(found.cost), (
-        "each node at the price of each hour"
-    )
+    assert (cost or 0.0) / (job.nodes * job.undisturbed / HOUR) == pytest.approx(found.cost)
     if found.is_finished:
         least = hindsight(job, pools, start, found.hours * HOUR + MINUTE / 1000)
-        assert least is not None, "it can be done in that time"
-        assert least <= found.cost + 1e-9, "hindsight knows the prices too"
+        assert least is not None
+        assert least <= found.cost + 1e-9
 
 
 @settings(max_examples=60)
@@ -332,5 +320,5 @@ def test_the_bound_is_no_more_and_little_less_than_the_best_schedule(
     ]
     found = least_cost(stretches, work=work, restart=restart)
     best = best_on_a_grid(offers, work=work, restart=restart)
-    assert found is not None, "on-demand is always there"
-    assert best - 2 * restart - 1e-9 <= found <= best + 1e-9, "two restarts, where one was seen"
+    assert found is not None
+    assert best - 2 * restart - 1e-9 <= found <= best + 1e-9

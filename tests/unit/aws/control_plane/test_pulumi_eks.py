@@ -64,9 +64,7 @@ def test_components_use_the_cluster_that_the_package_made() -> None:
     made = plugin.made
     kubeconfig = json.loads(str(made["cluster-kubernetes"]["kubeconfig"]))
     server = {"server": ENDPOINT, "certificate-authority-data": AUTHORITY}
-    assert kubeconfig["clusters"][0]["cluster"] == server, "components reach its API server"
-    assert made["system-nodes"]["clusterName"] == "shared", "its nodes for operators"
+    assert kubeconfig["clusters"][0]["cluster"] == server
+    assert made["system-nodes"]["clusterName"] == "shared"
     groups = cast("Json", made["pool-cpu-spot-node-class"]["spec"])["securityGroupSelectorTerms"]
-    assert groups == [{"id": GROUP}], (
-        "the group of its managed nodes: machines of pools and they reach each other"
-    )
+    assert groups == [{"id": GROUP}]

@@ -35,7 +35,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_same_sources_give_the_same_bytes_whatever_the_order_of_the_files() -> None:
     files = plugin_files(ROOT)
     backwards = dict(reversed(list(files.items())))
-    assert archive(files) == archive(backwards), "two machines publish one file"
+    assert archive(files) == archive(backwards)
 
 
 def test_file_runs_without_this_checkout_and_without_any_package(plugin: Path, tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_file_runs_without_this_checkout_and_without_any_package(plugin: Path, t
         text=True,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    assert "kubectl holdfast" in ended.stdout, "its help"
+    assert ended.returncode == 0
+    assert "kubectl holdfast" in ended.stdout
     # All in one process: a file keeps no compiled modules.
     run = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _HELP_OF_EACH, str(plugin)],
@@ -57,7 +57,7 @@ def test_file_runs_without_this_checkout_and_without_any_package(plugin: Path, t
         text=True,
         check=False,
     )
-    assert run.stdout.splitlines()[-1:] == [str([0] * 8)], f"each command prints its help: {run.stderr}"
+    assert run.stdout.splitlines()[-1:] == [str([0] * 8)]
 
 
 def test_file_holds_what_it_imports_and_the_page_and_nothing_that_talks_to_a_cloud(plugin: Path) -> None:
@@ -67,13 +67,13 @@ def test_file_holds_what_it_imports_and_the_page_and_nothing_that_talks_to_a_clo
         "__main__.py",
         "pulumi_holdfast/cli/kubectl/ui/page.html",
         "pulumi_holdfast/cli/kubectl/ui/page.js",
-    } <= names, "the page, too"
+    } <= names
     folders = {name.split("/")[1] for name in names if name.count("/") > 1}
-    assert folders == {"cli", "controller", "ladder"}, "only what the plugin needs"
-    assert not {name for name in names if "connection.py" in name and "controller" in name}, "no aiohttp"
+    assert folders == {"cli", "controller", "ladder"}
+    assert not {name for name in names if "connection.py" in name and "controller" in name}
     assert "pulumi_holdfast.cli.kubectl.bundle" not in imported_modules(
         ROOT, "pulumi_holdfast.cli.kubectl.__main__"
-    ), "it builds the file"
+    )
 
 
 def test_missing_kubectl_is_named_with_the_fix(plugin: Path, tmp_path: Path) -> None:
@@ -84,5 +84,5 @@ def test_missing_kubectl_is_named_with_the_fix(plugin: Path, tmp_path: Path) -> 
         text=True,
         check=False,
     )
-    assert ended.returncode == 1, "it cannot work"
-    assert ended.stderr.startswith("error: kubectl: got no such program on PATH; allowed: "), ended.stderr
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: kubectl: got no such program on PATH; allowed: ")

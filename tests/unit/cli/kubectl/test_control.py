@@ -11,10 +11,10 @@ from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.other_clusters.protocol import TransferRecord, TransferStage, write_record
-from pulumi_holdfast.controller.policy.parser import parse_policy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
+from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL, STATE, STOP, TRANSFER
 from tests.support.builders.fallback_objects import NAMESPACE, UID, child_job, jobset
@@ -84,19 +84,17 @@ def selected(found: NamespaceRequests) -> object:
 def test_stop_sets_the_annotation_and_nothing_else() -> None:
     found = server(job(on_spot()))
     said = stop_job(Cluster(found, NAMESPACE), KEY)
-    assert notes_of(found)[STOP] == "true", "the controller does the rest"
-    assert obj(found.objects[JOB]["spec"])["suspend"] is False, (
-        "a suspension alone would be reverted in a move"
-    )
-    assert "kubectl holdfast resume" in said, "how to go on"
+    assert notes_of(found)[STOP] == "true"
+    assert obj(found.objects[JOB]["spec"])["suspend"] is False
+    assert "kubectl holdfast resume" in said
 
 
 def test_resume_removes_the_annotation_and_the_suspension_in_one_write() -> None:
     found = server(job(on_spot(Phase.STOPPED), suspend=True, **{STOP: "true"}))
     resume_job(Cluster(found, NAMESPACE), KEY)
     assert STOP not in notes_of(found), "otherwise it is stopped again"
-    assert obj(found.objects[JOB]["spec"])["suspend"] is False, "it runs"
-    assert found.sent == [("PATCH", JOB)], "no state in between"
+    assert obj(found.objects[JOB]["spec"])["suspend"] is False
+    assert found.sent == [("PATCH", JOB)]
 
 
 @pytest.mark.parametrize(
@@ -106,12 +104,12 @@ def test_resume_names_the_pool_that_the_controller_finds_the_job_on(recorded: st
     stopped = running(uid=UID, pool=recorded, rank=2, phase=Phase.STOPPED)
     found = server(job(stopped, suspend=True, **{STOP: "true"}))
     said = resume_job(Cluster(found, NAMESPACE), KEY)
-    assert f"is resumed on {pool}, from" in said, "its pods select that one"
-    assert ("in the cluster east" in said) == recorded.startswith("east/"), "a user asks where it went"
+    assert f"is resumed on {pool}, from" in said
+    assert ("in the cluster east" in said) == recorded.startswith("east/")
     resumed = observed(uid=UID, pool=pool, suspended=False)
     after = decide(stopped, resumed, parse_policy(WITH_EAST)).state
-    assert after is not None, "the job follows its ladder"
-    assert after.pool == pool, "and the controller goes on from there"
+    assert after is not None
+    assert after.pool == pool
 
 
 @pytest.mark.parametrize(
@@ -131,7 +129,7 @@ def test_resume_refuses_a_job_that_is_not_at_rest(there: Json, words: str) -> No
     found = server(there)
     with pytest.raises(ConfigError, match=words):
         resume_job(Cluster(found, NAMESPACE), KEY)
-    assert found.sent == [], "nothing is written"
+    assert found.sent == []
 
 
 def test_move_stops_then_selects_then_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,11 +143,9 @@ def test_move_stops_then_selects_then_resumes(monkeypatch: pytest.MonkeyPatch) -
 
     found.after = react
     move_job(Cluster(found, NAMESPACE), KEY, "on-demand", PATIENT)
-    assert seen == [("true", True, "spot-a"), ("true", True, "on-demand"), (None, False, "on-demand")], (
-        "the pool changes only while the job is stopped"
-    )
+    assert seen == [("true", True, "spot-a"), ("true", True, "on-demand"), (None, False, "on-demand")]
     recorded = notes_of(found)[STATE]
-    assert recorded == write_state(on_spot(Phase.STOPPED)), "the controller's record stays the controller's"
+    assert recorded == write_state(on_spot(Phase.STOPPED))
 
 
 def test_move_goes_on_when_an_operator_wrote_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,14 +155,14 @@ def test_move_goes_on_when_an_operator_wrote_at_the_same_moment(monkeypatch: pyt
     # JobSet writes a status between the first readings and the writes that follow them.
     found.conflicts = 3
     move_job(Cluster(found, NAMESPACE), KEY, "on-demand", PATIENT)
-    assert selected(found) == "on-demand", "each write is repeated on the job as it is then"
+    assert selected(found) == "on-demand"
 
 
 def test_move_that_is_not_stopped_in_time_says_how_to_go_on() -> None:
     found = server(job(on_spot()))
     with pytest.raises(ConfigError, match="kubectl holdfast resume jobset/train"):
         move_job(Cluster(found, NAMESPACE), KEY, "on-demand", Waiting(seconds=0, say=lambda _: None))
-    assert selected(found) == "spot-a", "its pods may still run"
+    assert selected(found) == "spot-a"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +185,7 @@ def test_move_refuses_what_the_ladder_could_not_follow(there: Json, pool: str, w
     found.objects[POLICY] = WITH_EAST
     with pytest.raises(ConfigError, match=words):
         move_job(Cluster(found, NAMESPACE), KEY, pool, PATIENT)
-    assert found.sent == [], "nothing is written"
+    assert found.sent == []
 
 
 def test_job_that_does_not_follow_is_left_to_kubectl() -> None:

@@ -79,9 +79,7 @@ def test_each_namespace_has_its_own_address(store: Store, preview: bool) -> None
 
     record(build, preview=preview)
     known = NAMESPACES if store.uri_on_preview or not preview else ()
-    assert sorted(addresses) == sorted(store.uri.format(namespace) for namespace in known), (
-        "namespaces are separate; the generated name of an Azure account is unknown on preview"
-    )
+    assert sorted(addresses) == sorted(store.uri.format(namespace) for namespace in known)
 
 
 @stores
@@ -94,14 +92,14 @@ def test_an_unknown_namespace_is_rejected(store: Store) -> None:
 @pytest.mark.parametrize("protected", [True, False])
 def test_only_a_protected_store_is_retained_with_its_settings(store: Store, protected: bool) -> None:
     found = [resource for resource in recorded(store, protected=protected) if resource.custom]
-    assert len(found) == store.resources, "the store, its key and all of its settings"
+    assert len(found) == store.resources
     for resource in found:
         assert resource.protect is protected, f"{resource.name}: a plain `destroy` deletes others"
         assert resource.retain_on_delete is protected, (
             f"{resource.name}: without its settings a retained store would be open or unreadable"
         )
         if resource.type.endswith(":Bucket"):
-            assert resource.inputs["forceDestroy"] is not protected, "only then its objects are deleted too"
+            assert resource.inputs["forceDestroy"] is not protected
 
 
 @stores

@@ -65,8 +65,8 @@ def test_any_object_can_be_observed(kind: str, job: JsonValue, pod: JsonValue, o
     )
     history = with_pod(PodHistory(), seen.pods[0], NOW)
     found, history = KINDS[kind].observe(seen, history)
-    assert found.pods_expected >= 0, "no job wants fewer than no pods"
-    assert KINDS[kind].observe(seen, history)[0] == found, "the same objects give the same observation"
+    assert found.pods_expected >= 0
+    assert KINDS[kind].observe(seen, history)[0] == found
     KINDS[kind].suspension(seen.job, Suspend(state=STATE, pool="cpu"), "")
     KINDS[kind].recreation(seen.job, Recreate(state=STATE, pool="cpu"), "")
 
@@ -81,8 +81,8 @@ def test_a_resumption_differs_from_a_suspension_only_in_its_flag() -> None:
 
 def test_each_pod_and_child_is_of_one_kind() -> None:
     train = JobKey("JobSet", NAMESPACE, "train")
-    assert job_of_pod(worker("a")) == train, "a JobSet's pod bears a Job's label too"
-    assert job_of_pod(ray_worker("a")) == JobKey("RayJob", NAMESPACE, "train"), "a Ray worker"
-    assert job_of_pod(node("a")) is None, "an object without labels belongs to no job"
-    assert job_of_child(child_job(jobset())) == train, "by its owner"
-    assert job_of_child({"metadata": {"name": "train"}}) is None, "not by name"
+    assert job_of_pod(worker("a")) == train
+    assert job_of_pod(ray_worker("a")) == JobKey("RayJob", NAMESPACE, "train")
+    assert job_of_pod(node("a")) is None
+    assert job_of_child(child_job(jobset())) == train
+    assert job_of_child({"metadata": {"name": "train"}}) is None

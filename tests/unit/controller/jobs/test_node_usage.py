@@ -20,7 +20,6 @@ from pulumi_holdfast.controller.jobs.node_usage import (
 )
 from pulumi_holdfast.controller.jobs.observation import NodeKind
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.ladder import pod_requests
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
@@ -33,6 +32,7 @@ from pulumi_holdfast.ladder.labels import (
     RESERVED_FOR,
     CapacityType,
 )
+from pulumi_holdfast.ladder.ladder import NoPolicy
 from pulumi_holdfast.ladder.pod_requests import effective_requests
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
@@ -61,25 +61,23 @@ def labelled_node(labels: dict[str, str]) -> Json:
 
 def test_the_time_of_each_node_counts_until_the_job_has_it_no_more() -> None:
     usage = NodeUsage[str]()
-    assert usage.update("job", T0, T0, nodes(SPOT)) == {SPOT: timedelta(0)}, "nothing has passed"
-    assert usage.update("job", T0, T0 + HOUR, nodes(LAST, 1)) == {SPOT: 2 * HOUR}, "two nodes for an hour"
-    assert usage.update("job", T0, T0 + 2 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}, "then another one"
-    assert usage.update("job", T0, T0 + 3 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}, "then none"
+    assert usage.update("job", T0, T0, nodes(SPOT)) == {SPOT: timedelta(0)}
+    assert usage.update("job", T0, T0 + HOUR, nodes(LAST, 1)) == {SPOT: 2 * HOUR}
+    assert usage.update("job", T0, T0 + 2 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}
+    assert usage.update("job", T0, T0 + 3 * HOUR, ()) == {SPOT: 2 * HOUR, LAST: HOUR}
 
 
 def test_what_the_ledger_has_counts_no_second_time() -> None:
     usage = NodeUsage[str]()
     usage.update("job", T0, T0, nodes(SPOT))
     usage.update("job", T0, T0 + HOUR, nodes(SPOT))
-    assert usage.update("job", T0 + HOUR, T0 + 2 * HOUR, nodes(SPOT)) == {SPOT: 2 * HOUR}, (
-        "the second hour only"
-    )
+    assert usage.update("job", T0 + HOUR, T0 + 2 * HOUR, nodes(SPOT)) == {SPOT: 2 * HOUR}
 
 
 def test_a_process_that_starts_counts_from_when_its_pods_got_their_nodes() -> None:
     usage = NodeUsage[str]()
     two = (UsedNode(kind=SPOT, since=T0 + 30 * MINUTE), UsedNode(kind=SPOT, since=T0 - HOUR))
-    assert usage.update("job", T0, T0 + HOUR, two) == {SPOT: 90 * MINUTE}, "what is older is in the ledger"
+    assert usage.update("job", T0, T0 + HOUR, two) == {SPOT: 90 * MINUTE}
 
 
 def asking(cpu: float, gpus: int = 0) -> Json:
@@ -119,7 +117,7 @@ MACHINE: Final[Json] = {"status": {"allocatable": {"cpu": "32", "memory": "64Gi"
 def test_jobs_on_one_node_divide_it_by_the_largest_part_of_it_that_they_request(
     pods: dict[str, list[Json]], shares: dict[str, float]
 ) -> None:
-    assert node_shares(pods, MACHINE) == pytest.approx(shares), "OpenCost divides a node by requests too"
+    assert node_shares(pods, MACHINE) == pytest.approx(shares)
 
 
 def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +130,8 @@ def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pod_requests, "effective_requests", count)
     there = {job: [asking(0.317), asking(0.317)] for job in range(50)}
     for _ in range(2):
-        assert node_shares(there, MACHINE) == dict.fromkeys(there, pytest.approx(0.02)), "equal parts"
-    assert len(counted) <= 1, "each observation of each job on a node counts all of its pods"
+        assert node_shares(there, MACHINE) == dict.fromkeys(there, pytest.approx(0.02))
+    assert len(counted) <= 1
 
 
 @given(
@@ -167,10 +165,10 @@ def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None
     known = {name: labelled_node({POOL: "a-spot", CAPACITY_TYPE: "spot"}) for name in ("n1", "n2", "n3")}
     pods = [pod("n1"), pod("n1", at="2030-05-01T11:00:00Z"), pod("n2", "Succeeded"), pod("gone")]
     found = used_nodes(pods, ["n3"], known, NoPolicy())
-    assert [each.kind for each in found] == [SPOT, SPOT], "its own one and the reserved one"
-    assert found[0].since == T0 - HOUR, "since the first of its pods"
+    assert [each.kind for each in found] == [SPOT, SPOT]
+    assert found[0].since == T0 - HOUR
     system = used_nodes([pod("n1")], (), {"n1": labelled_node({})}, NoPolicy())
-    assert system == (), "a node of no pool is none that the job has bought"
+    assert system == ()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +185,7 @@ def test_a_node_counts_once_and_only_while_a_pod_of_the_job_runs_there() -> None
 def test_the_labels_of_a_node_say_how_its_machine_is_bought(
     labels: dict[str, str], capacity: CapacityType
 ) -> None:
-    assert capacity_of_node(labelled_node(labels)) is capacity, "as its cloud labels it"
+    assert capacity_of_node(labelled_node(labels)) is capacity
 
 
 JOBS: Final = ("a", "b", "c")
@@ -252,9 +250,9 @@ def test_remembered_parts_are_those_that_the_pods_on_a_node_have_now(
             assert now == [current.part(on, key) for key in KEYS], (
                 f"{on} after {change.__name__} {number} of {job}"
             )
-            assert now == before or on in changed_nodes, "the time until now counts by the parts of before"
+            assert now == before or on in changed_nodes
             parts[on] = now
-    assert len(sharing) <= len(NODES), "no other node was asked for"
+    assert len(sharing) <= len(NODES)
 
 
 def test_the_parts_of_a_lost_node_are_forgotten_with_its_last_pod() -> None:
@@ -269,7 +267,7 @@ def test_the_parts_of_a_lost_node_are_forgotten_with_its_last_pod() -> None:
         name = f"n-{number}"
         put_node(caches, "", name, 4)
         put_pod(caches, "a", name, 1)
-        assert sharing.part(name, KEYS[0]) == 1.0, "the job is alone there"
+        assert sharing.part(name, KEYS[0]) == 1.0
         caches.nodes.retain(set())
         caches.pods[POD_LABELS[0]].retain(set())
-    assert len(sharing) == 0, "a controller that runs for months sees many spot nodes come and go"
+    assert len(sharing) == 0

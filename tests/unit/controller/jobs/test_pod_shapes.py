@@ -13,9 +13,9 @@ from pulumi_holdfast.controller.jobs.pod_shapes import (
     placement_problem,
     selects,
 )
-from pulumi_holdfast.controller.policy.policy import MachineResources
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, RESERVED_FOR, SHAPE, ZONE
+from pulumi_holdfast.ladder.ladder import MachineResources
 from tests.support.builders.fallback_objects import snapshot
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.json_objects import obj, objects
@@ -41,10 +41,8 @@ def test_selectors_other_than_those_of_capacity_and_the_node_affinity_are_kept()
         },
         LABELS,
     )
-    assert found.selector == {"disk": "ssd"}, "the tier replaces the others"
-    assert placeholder_scheduling(found, [found], UID) == {
-        "affinity": {"nodeAffinity": {REQUIRED: required}}
-    }, "nodes of another zone would not take the job's pods"
+    assert found.selector == {"disk": "ssd"}
+    assert placeholder_scheduling(found, [found], UID) == {"affinity": {"nodeAffinity": {REQUIRED: required}}}
 
 
 def test_terms_about_the_jobs_own_pods_become_terms_about_its_placeholders() -> None:
@@ -61,15 +59,13 @@ def test_terms_about_the_jobs_own_pods_become_terms_about_its_placeholders() -> 
     (term,) = objects(obj(obj(scheduling["affinity"])["podAntiAffinity"])[REQUIRED])
     (kept,) = objects(scheduling["topologySpreadConstraints"])
     for each in (term, kept):
-        assert each["topologyKey"] == ZONE, "the topology is the job's"
+        assert each["topologyKey"] == ZONE
         selector = obj(each["labelSelector"])
-        assert selector["matchLabels"] == {RESERVED_FOR: UID}, "other jobs' placeholders do not count"
+        assert selector["matchLabels"] == {RESERVED_FOR: UID}
         (of_shapes,) = objects(selector["matchExpressions"])
-        assert (of_shapes["key"], of_shapes["values"]) == (SHAPE, ["0", "2"]), (
-            "and only templates that it selects"
-        )
-    assert kept["maxSkew"] == 1, "the rest of the constraint stays"
-    assert placement_problem(gang) is None, "all of it is translated"
+        assert (of_shapes["key"], of_shapes["values"]) == (SHAPE, ["0", "2"])
+    assert kept["maxSkew"] == 1
+    assert placement_problem(gang) is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +83,7 @@ def test_terms_about_the_jobs_own_pods_become_terms_about_its_placeholders() -> 
     ],
 )
 def test_a_placement_that_placeholders_cannot_have_is_named(spec: Json, expected: str) -> None:
-    assert expected in str(placement_problem([placement_of(spec, LABELS)])), "the user reads it in an Event"
+    assert expected in str(placement_problem([placement_of(spec, LABELS)]))
 
 
 @pytest.mark.parametrize(
@@ -122,9 +118,7 @@ def test_a_jobset_with_an_exclusive_topology_is_not_returned(place: str) -> None
         template = {**obj(first["template"]), "metadata": {"annotations": exclusive}}
         job = {**job, "spec": {**obj(job["spec"]), "replicatedJobs": [{**first, "template": template}]}}
     (shape,) = shapes_of(job)
-    assert "exclusive-topology" in str(placement_problem([shape.placement])), (
-        "JobSet's webhook places its pods"
-    )
+    assert "exclusive-topology" in str(placement_problem([shape.placement]))
 
 
 def test_a_jobsets_own_labels_may_be_selected() -> None:
@@ -132,7 +126,7 @@ def test_a_jobsets_own_labels_may_be_selected() -> None:
     spec = affinity("podAffinity", {"topologyKey": ZONE, "labelSelector": own})
     job = gang_jobset("walker", "vision", pods=2, pool="a", cpu="1", failure_policy={}, pod=spec)
     (shape,) = shapes_of(job)
-    assert placement_problem([shape.placement]) is None, "JobSet adds this label to each of its pods"
+    assert placement_problem([shape.placement]) is None
 
 
 EIGHT_GPUS = MachineResources(cpu=96_000, memory=1152 * 2**30, gpus=8)
@@ -158,7 +152,7 @@ def test_a_gang_needs_as_many_machines_as_it_fills(
     count: int, requests: dict[str, str], machines: int
 ) -> None:
     shapes = (PodShape(count=count, requests=requests),)
-    assert machines_needed(shapes, EIGHT_GPUS) == machines, "whole pods go onto whole machines"
+    assert machines_needed(shapes, EIGHT_GPUS) == machines
 
 
 def test_shapes_share_machines_and_without_facts_one_is_assumed() -> None:
@@ -166,7 +160,5 @@ def test_shapes_share_machines_and_without_facts_one_is_assumed() -> None:
         PodShape(count=1, requests={"nvidia.com/gpu": "4"}),
         PodShape(count=4, requests={"nvidia.com/gpu": "1"}),
     )
-    assert machines_needed(shapes, EIGHT_GPUS) == 1, "8 GPUs in all"
-    assert machines_needed((PodShape(count=9, requests={"cpu": "64"}),), None) == 1, (
-        "a hold that is too large times out"
-    )
+    assert machines_needed(shapes, EIGHT_GPUS) == 1
+    assert machines_needed((PodShape(count=9, requests={"cpu": "64"}),), None) == 1

@@ -27,14 +27,12 @@ from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL, STAYS_VA
 )
 def test_a_moved_job_selects_only_its_pool_on_any_cloud(selector: dict[str, str]) -> None:
     moved = with_pool({"nodeSelector": selector}, "cpu", reserved_for_uid=None)
-    assert selector_of(moved) == {POOL: "cpu"}, (
-        "one left over from spot would make the on-demand tier unschedulable"
-    )
+    assert selector_of(moved) == {POOL: "cpu"}
 
 
 def test_other_selectors_stay() -> None:
     moved = with_pool({"nodeSelector": {"topology.kubernetes.io/zone": "a"}}, "cpu", reserved_for_uid=None)
-    assert selector_of(moved) == {"topology.kubernetes.io/zone": "a", POOL: "cpu"}, "a zone is no capacity"
+    assert selector_of(moved) == {"topology.kubernetes.io/zone": "a", POOL: "cpu"}
 
 
 def container(cpu: str, **fields: str) -> Json:
@@ -43,27 +41,23 @@ def container(cpu: str, **fields: str) -> Json:
 
 def test_requests_are_those_that_the_scheduler_takes() -> None:
     spec: Json = {"containers": [container("500m"), container("1")]}
-    assert requests_of(spec) == {"cpu": "1500m"}, "they run side by side"
+    assert requests_of(spec) == {"cpu": "1500m"}
     spec: Json = {"containers": [container("1")], "initContainers": [container("3"), container("2")]}
-    assert requests_of(spec) == {"cpu": "3"}, "they run one after the other, before the rest"
+    assert requests_of(spec) == {"cpu": "3"}
     sidecar = container("1", restartPolicy="Always")
     spec: Json = {"containers": [container("2")], "initContainers": [sidecar, container("4")]}
-    assert requests_of(spec) == {"cpu": "5"}, "the second init container runs while the sidecar does"
+    assert requests_of(spec) == {"cpu": "5"}
     limits: Json = {"resources": {"limits": {"nvidia.com/gpu": "8"}, "requests": {"cpu": "1"}}}
-    assert requests_of({"containers": [limits]}) == {"cpu": "1", "nvidia.com/gpu": "8"}, (
-        "as the API server has it"
-    )
-    assert requests_of({"containers": [container("1")], "overhead": {"cpu": "250m"}}) == {"cpu": "1250m"}, (
-        "of a VM"
-    )
+    assert requests_of({"containers": [limits]}) == {"cpu": "1", "nvidia.com/gpu": "8"}
+    assert requests_of({"containers": [container("1")], "overhead": {"cpu": "250m"}}) == {"cpu": "1250m"}
     spec: Json = {"containers": [container("1")], "resources": {"requests": {"cpu": "4"}}}
-    assert requests_of(spec) == {"cpu": "4"}, "pod-level resources are what the scheduler takes"
+    assert requests_of(spec) == {"cpu": "4"}
 
 
 def test_a_shape_has_no_toleration_of_a_reservation() -> None:
     tolerations = [{"key": "holdfast.dev/reserved-for"}, {"key": "nvidia.com/gpu"}]
     shape = shape_of({"containers": [container("1")], "tolerations": tolerations}, 3)
-    assert (shape.count, shape.tolerations) == (3, ({"key": "nvidia.com/gpu"},)), "placeholders get their own"
+    assert (shape.count, shape.tolerations) == (3, ({"key": "nvidia.com/gpu"},))
 
 
 LABELED: Json = {"metadata": {"labels": {FOLLOWS: FOLLOWS_VALUE}}}
@@ -90,4 +84,4 @@ PLAIN: Json = {"spec": {}}
 def test_templates_follow_by_label_then_by_capacity_else_all(
     templates: tuple[Json, ...], expected: tuple[bool, ...]
 ) -> None:
-    assert followers(templates) == expected, "the others stay where they are"
+    assert followers(templates) == expected

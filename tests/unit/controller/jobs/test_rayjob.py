@@ -50,11 +50,9 @@ def groups(patch: Json) -> list[Json]:
 def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
     pods = [ray_head(), ray_worker("a", node="n1"), ray_worker("b", node="n2")]
     now = observed(rayjob(), *pods, nodes=NODES)
-    assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2), (
-        "the head is not the tier's to place"
-    )
-    assert now.pods_remaining == 3, "but it is a pod of the job"
-    assert (now.pool, now.head_unready_since, now.outcome) == ("spot-a", None, None), "all is well"
+    assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2)
+    assert now.pods_remaining == 3
+    assert (now.pool, now.head_unready_since, now.outcome) == ("spot-a", None, None)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +76,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(
     now = observed(rayjob(status=status))
     assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
     assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"
-    assert now.is_suspension_complete is (status == "Suspended"), "the operator's own word for it"
+    assert now.is_suspension_complete is (status == "Suspended")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +90,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(
 def test_a_rayjob_that_kuberay_would_reject_is_not_suspendable(spec: dict[str, object], word: str) -> None:
     said = observed(rayjob(**spec)).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
     assert said is not None, "KubeRay never reconciles an invalid RayJob again: it would be lost"
-    assert word in said, "it says what stands in the way"
+    assert word in said
 
 
 @pytest.mark.parametrize(
@@ -117,15 +115,15 @@ def test_a_group_expects_its_minimum_if_ray_scales_it_and_none_without_selector(
     scaled = rayjob(worker_group(selector=ON_A, minReplicas=0), cluster={"enableInTreeAutoscaling": True})
     pods = [ray_worker("a", node="n1"), ray_worker("b"), ray_worker("c"), ray_worker("d", deleted_at=NOW)]
     now = observed(scaled, *pods, nodes=NODES)
-    assert (now.pods_expected, now.pods_placed) == (3, 1), "pods that Ray has requested wait for nodes"
-    assert [shape.count for shape in now.shapes] == [3], "as many are reserved for its return"
-    assert (now.is_elastic, now.is_half_placed) == (True, False), "the workers that have nodes work already"
+    assert (now.pods_expected, now.pods_placed) == (3, 1)
+    assert [shape.count for shape in now.shapes] == [3]
+    assert (now.is_elastic, now.is_half_placed) == (True, False)
     now = observed(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3)))
     assert now.pods_expected == 2, "helpers run on the default pool"
-    assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
+    assert [shape.count for shape in now.shapes] == [2]
     now = observed(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2)))
-    assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
-    assert observed(rayjob(worker_group(selector=ON_A, replicas=0))).shapes == (), "none is nothing to hold"
+    assert [shape.count for shape in now.shapes] == [4]
+    assert observed(rayjob(worker_group(selector=ON_A, replicas=0))).shapes == ()
 
 
 def test_a_lost_worker_is_distinguished_from_a_lost_head() -> None:
@@ -133,13 +131,11 @@ def test_a_lost_worker_is_distinguished_from_a_lost_head() -> None:
     now = observed(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES)
     assert [(loss.cause, loss.part, loss.pool) for loss in now.losses] == [
         (Cause.EVICTION, Part.WORKER, "spot-a")
-    ], "read from the pod"
-    assert now.restarts == 0, "status.failed knows nothing of it"
+    ]
+    assert now.restarts == 0
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     (loss,) = observed(rayjob(), head, nodes=NODES).losses
-    assert (loss.part, loss.pool) == (Part.HEAD, None), (
-        "it runs on the default pool, and costs the whole attempt"
-    )
+    assert (loss.part, loss.pool) == (Part.HEAD, None)
 
 
 def head_unready(
@@ -152,27 +148,25 @@ def head_unready(
 
 def test_a_head_is_unready_until_it_is_ready_again() -> None:
     since, history = head_unready(PodHistory(), after=0)
-    assert since == NOW, "there is no head"
+    assert since == NOW
     since, history = head_unready(history, ray_head(ready=False), after=40)
-    assert since == NOW, "a new one that does not answer yet changes nothing"
+    assert since == NOW
     since, history = head_unready(history, ray_head(), after=60)
-    assert since is None, "it is ready: KubeRay submits the job again by itself"
+    assert since is None
     since, _ = head_unready(history, after=90)
-    assert since == NOW + timedelta(seconds=90), "another time"
+    assert since == NOW + timedelta(seconds=90)
 
 
 @pytest.mark.parametrize("status", ["Initializing", "Retrying", "Suspending", "Suspended"])
 def test_a_head_that_is_starting_is_not_unready(status: str) -> None:
-    assert head_unready(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
+    assert head_unready(PodHistory(), after=0, status=status)[0] is None
 
 
 def test_only_a_ready_head_on_a_live_node_is_ready() -> None:
     lost = [node("head-node", ready="Unknown")]
-    assert observed(rayjob(), ray_head(), nodes=lost).head_unready_since == NOW, (
-        "its pod says Ready for minutes after its machine has gone"
-    )
+    assert observed(rayjob(), ray_head(), nodes=lost).head_unready_since == NOW
     head = ray_head(conditions=[condition("Ready", status="Unknown")])
-    assert observed(rayjob(), head, nodes=NODES).head_unready_since == NOW, "only True is ready"
+    assert observed(rayjob(), head, nodes=NODES).head_unready_since == NOW
 
 
 def failed_rayjob(
@@ -188,60 +182,60 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
     now, history = failed_rayjob(history, 1, after=10)
     assert [(loss.cause, loss.at) for loss in now.losses] == [
         (Cause.APPLICATION, NOW + timedelta(seconds=10))
-    ], "no pod was lost, and yet the attempt was"
-    assert now.restarts == 1, "the operator's counter goes along"
+    ]
+    assert now.restarts == 1
     cleared = rayjob(more_status={"failed": 1, "reason": "", "message": ""})
     later, _ = KIND.observe(
         snapshot(cleared, ray_head(), nodes=NODES, now=NOW + timedelta(seconds=20)), history
     )
-    assert later.losses == now.losses, "it is the same loss at every reconciliation"
+    assert later.losses == now.losses
     (report,) = later.notices
     assert (report.reason, "AppFailed" in report.message, "the driver raised" in report.message) == (
         "AttemptFailed",
         True,
         True,
-    ), "KubeRay has cleared reason and message, and the user still learns them"
+    )
 
 
 def test_only_failures_of_started_attempts_since_the_first_reconciliation_are_losses() -> None:
     now, _ = failed_rayjob(PodHistory(), 3)
-    assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
+    assert (now.losses, now.restarts) == ((), 3)
     _, history = failed_rayjob(PodHistory(), 0)
     now, _ = failed_rayjob(history, 1, reason="PreRunningDeadlineExceeded")
-    assert now.losses == (), "its workers had no nodes: the tier's timeout measures that"
+    assert now.losses == ()
     _, history = failed_rayjob(PodHistory(), 0)
     now, _ = failed_rayjob(history, 2)
-    assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
+    assert len({loss.pod for loss in now.losses}) == 2
     _, history = failed_rayjob(PodHistory(), 0)
     _, history = failed_rayjob(history, 2)
     now, _ = failed_rayjob(history, 0)
-    assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
+    assert (now.losses, now.notices) == ((), ())
 
 
 def test_a_failed_rayjob_has_its_failure_cause() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
-    assert observed(job, head, nodes=NODES).failure_cause is Cause.EVICTION, "its head was evicted"
+    assert observed(job, head, nodes=NODES).failure_cause is Cause.EVICTION
 
 
 def test_a_move_changes_only_worker_groups_and_tolerates_their_reservation() -> None:
     job = rayjob(worker_group(selector={**SPOT, **ON_A}), worker_group("helpers"), head=pod_spec(SPOT))
     patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
     moved, helpers = groups(patch)
-    assert moved["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, "no other selector of capacity is left"
-    assert helpers == pod_spec(), "what selects nothing stays"
-    assert obj(obj(patch["spec"])["rayClusterSpec"]).keys() == {"workerGroupSpecs"}, "the head is not touched"
-    assert obj(patch["spec"])["suspend"] is True, "in one update"
-    assert obj(patch["metadata"])["resourceVersion"] == "41", "fenced"
+    assert moved["nodeSelector"] == {"holdfast.dev/pool": "cpu"}
+    assert helpers == pod_spec()
+    assert obj(obj(patch["spec"])["rayClusterSpec"]).keys() == {"workerGroupSpecs"}
+    assert obj(patch["spec"])["suspend"] is True
+    assert obj(patch["metadata"])["resourceVersion"] == "41"
     patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = groups(patch)
-    assert [each["value"] for each in objects(spec["tolerations"])] == [UID], "held for this job alone"
-    assert obj(patch["spec"])["suspend"] is False, "in one update"
+    assert [each["value"] for each in objects(spec["tolerations"])] == [UID]
+    assert obj(patch["spec"])["suspend"] is False
 
 
 def test_a_head_on_spot_gets_a_warning() -> None:
     (report,) = observed(rayjob(head=pod_spec(SPOT))).notices
-    assert report.reason == "CannotFollow", "moves leave it there"
+    assert report.reason == "CannotFollow"
 
 
 @pytest.mark.parametrize(
@@ -262,24 +256,16 @@ def test_only_pods_of_the_jobs_cluster_remain() -> None:
     now = observed(
         rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
     )
-    assert (now.is_suspension_complete, now.pods_remaining) == (True, 1), (
-        "KubeRay calls it suspended once the RayCluster is gone; its pods are collected after that"
-    )
+    assert (now.is_suspension_complete, now.pods_remaining) == (True, 1)
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
-    assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
-    assert observed(rayjob(), ray_worker("a", node="n1"), children=[cluster]).pods_remaining == 0, (
-        "its pods do not keep the job from being resumed"
-    )
+    assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train")
+    assert observed(rayjob(), ray_worker("a", node="n1"), children=[cluster]).pods_remaining == 0
 
 
 def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
     submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
-    assert observed(rayjob(), submitter, nodes=NODES).pods_remaining == 1, (
-        "it must be gone before a resumption"
-    )
-    assert observed(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES).pods_remaining == 0, (
-        "in HTTPMode a Job of that name belongs to another object"
-    )
+    assert observed(rayjob(), submitter, nodes=NODES).pods_remaining == 1
+    assert observed(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES).pods_remaining == 0
     submitter = pod(
         "train-x",
         {"batch.kubernetes.io/job-name": "train"},
@@ -288,25 +274,21 @@ def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
         phase="Failed",
         ended_at=NOW,
     )
-    assert observed(rayjob(), ray_head(), submitter, nodes=NODES).losses == (), (
-        "its Job submits again, and when it gives up the attempt has failed and is counted"
-    )
+    assert observed(rayjob(), ray_head(), submitter, nodes=NODES).losses == ()
 
 
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
-    assert observed(going).follows is False, "a job that is being deleted must not move"
+    assert observed(going).follows is False
 
 
 def test_a_job_is_recreated_only_on_request() -> None:
-    assert observed(rayjob(status="Failed")).can_be_recreated is False, (
-        "making jobs is not the ladder's habit"
-    )
-    assert observed(rayjob(status="Failed", annotations=RECREATE)).can_be_recreated is True, "it asks"
+    assert observed(rayjob(status="Failed")).can_be_recreated is False
+    assert observed(rayjob(status="Failed", annotations=RECREATE)).can_be_recreated is True
     done = {**RECREATE, "fallback.holdfast.dev/successor": "train-0c9d27a2"}
-    assert observed(rayjob(status="Failed", annotations=done)).can_be_recreated is False, "once"
+    assert observed(rayjob(status="Failed", annotations=done)).can_be_recreated is False
     owned: Json = {"ownerReferences": [{"kind": "RayCronJob", "controller": True}], "annotations": RECREATE}
-    assert observed(rayjob(status="Failed", metadata=owned)).can_be_recreated is False, "its owner decides"
+    assert observed(rayjob(status="Failed", metadata=owned)).can_be_recreated is False
 
 
 def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> None:
@@ -316,45 +298,41 @@ def test_a_successor_is_the_same_job_under_a_name_derived_from_the_first() -> No
         annotations={**RECREATE, "team": "a", "fallback.holdfast.dev/state": "old"},
     )
     made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "new")
-    assert made is not None, "a RayJob can be recreated"
+    assert made is not None
     metadata, spec = obj(made.manifest["metadata"]), obj(made.manifest["spec"])
-    assert metadata["name"] == "train-0c9d27a2", "its name has the uid of the failed one, which stays"
+    assert metadata["name"] == "train-0c9d27a2"
     assert metadata["annotations"] == {
         **RECREATE,
         "team": "a",
         "fallback.holdfast.dev/state": "new",
         "fallback.holdfast.dev/successor-of": "train",
         "fallback.holdfast.dev/first-created": stamp(EARLIER),
-    }, "it goes on where the failed one was on its ladder"
+    }
     again = {**made.manifest, "metadata": {**metadata, "uid": "second", "creationTimestamp": stamp(NOW)}}
-    assert observed(again).created == EARLIER, "the ladder's deadline counts from the first job"
+    assert observed(again).created == EARLIER
     third = KIND.recreation(again, Recreate(state=STATE, pool="cpu"), "new")
-    assert third is not None, "the second may fail too"
+    assert third is not None
     assert obj(obj(third.manifest["metadata"])["annotations"])["fallback.holdfast.dev/first-created"] == (
         stamp(EARLIER)
-    ), "and its successor's still does"
-    assert "uid" not in metadata, "it is a new object"
-    assert "status" not in made.manifest, "that has run nowhere yet"
-    assert (spec["suspend"], spec["entrypoint"]) == (False, "python -m train"), "and runs the same program"
-    assert obj(groups(made.manifest)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, (
-        "on the tier decided"
     )
-    assert obj(spec["rayClusterSpec"])["headGroupSpec"], "with the same head"
+    assert "uid" not in metadata
+    assert "status" not in made.manifest
+    assert (spec["suspend"], spec["entrypoint"]) == (False, "python -m train")
+    assert obj(groups(made.manifest)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}
+    assert obj(spec["rayClusterSpec"])["headGroupSpec"]
     assert obj(made.patch["metadata"])["annotations"] == {
         "fallback.holdfast.dev/successor": "train-0c9d27a2",
         "fallback.holdfast.dev/state": None,
-    }, "the failed one is no longer managed"
+    }
     job = rayjob(annotations={"fallback.holdfast.dev/successor-of": "a" * 47}, metadata={"uid": "12345678-x"})
     made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "")
-    assert made is not None, "it has a successor too"
-    assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
-        "no longer than KubeRay lets a name be"
-    )
+    assert made is not None
+    assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678"
 
 
 @pytest.mark.parametrize(("stop", "is_suspended"), [("true", True), ("false", False), (None, False)])
 def test_the_successor_of_a_stopped_rayjob_starts_no_pod(stop: str | None, is_suspended: bool) -> None:
     annotations = {**RECREATE, **({} if stop is None else {STOP: stop})}
     made = successor(rayjob(annotations=annotations), {}, "{}")
-    assert obj(made["spec"])["suspend"] is is_suspended, "its user resumes it"
-    assert obj(obj(made["metadata"])["annotations"]).get(STOP) == stop, "as any other job that is stopped"
+    assert obj(made["spec"])["suspend"] is is_suspended
+    assert obj(obj(made["metadata"])["annotations"]).get(STOP) == stop

@@ -59,11 +59,9 @@ def test_each_pod_of_the_gang_has_a_placeholder_with_its_requests() -> None:
 
 def test_placeholders_tolerate_the_taints_of_the_better_tiers_pool() -> None:
     pod = placeholders(REQUEST)[0]
-    assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}, "and nowhere else"
+    assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}
     expected = [GPU.as_toleration(), SPOT.as_toleration(), reservation_toleration(UID)]
-    assert spec(pod)["tolerations"] == expected, (
-        "each once, and that of the hold, which comes while some still wait"
-    )
+    assert spec(pod)["tolerations"] == expected
 
 
 def test_placeholders_with_fabric_adapters_are_in_one_zone() -> None:
@@ -74,57 +72,47 @@ def test_placeholders_with_fabric_adapters_are_in_one_zone() -> None:
                 "requiredDuringSchedulingIgnoredDuringExecution"
             )
         )
-        assert term["topologyKey"] == "topology.kubernetes.io/zone", (
-            "the gang would not fit on nodes of several zones"
-        )
-        assert mapping(term["labelSelector"])["matchLabels"] == {RESERVED_FOR: UID}, (
-            "zones of other jobs do not matter"
-        )
-    assert "affinity" not in spec(placeholders(REQUEST)[0]), "other gangs may use every zone"
+        assert term["topologyKey"] == "topology.kubernetes.io/zone"
+        assert mapping(term["labelSelector"])["matchLabels"] == {RESERVED_FOR: UID}
+    assert "affinity" not in spec(placeholders(REQUEST)[0])
 
 
 def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> None:
     annotations = mapping(metadata_of(placeholders(REQUEST)[0]).get("annotations"))
-    assert annotations["karpenter.sh/do-not-disrupt"] == "true", (
-        "Karpenter would consolidate their nodes away"
-    )
-    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false", "and so would GKE"
-    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS, (
-        "below every job"
-    )
-    assert -10 <= RESERVATION_PRIORITY < 0, "lower ones buy no node"
+    assert annotations["karpenter.sh/do-not-disrupt"] == "true"
+    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS
+    assert -10 <= RESERVATION_PRIORITY < 0
 
 
 def test_placeholders_have_their_own_namespace_and_deterministic_names() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
-    assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
-    assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot", SHAPE: "0"}, (
-        "by which they, and those of one template, are found again"
-    )
-    assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for users who inspect it"
+    assert metadata["namespace"] == RESERVATION_NAMESPACE
+    assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot", SHAPE: "0"}
+    assert "JobSet vision/train" in mapping(metadata.get("annotations")).values()
     names = [name_of(pod) for pod in placeholders(REQUEST)]
-    assert names == [f"hold-{UID}-{number}" for number in range(3)], "a controller may die half way"
-    assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
+    assert names == [f"hold-{UID}-{number}" for number in range(3)]
+    assert all(len(name) <= 63 for name in names)
 
 
 def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
     for pod in placeholders(REQUEST):
         security = mapping(container(pod).get("securityContext"))
-        assert security["allowPrivilegeEscalation"] is False, "restricted"
-        assert security["capabilities"] == {"drop": ["ALL"]}, "restricted"
-        assert mapping(spec(pod).get("securityContext"))["runAsNonRoot"] is True, "restricted"
-        assert spec(pod)["automountServiceAccountToken"] is False, "they need no API access"
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert mapping(spec(pod).get("securityContext"))["runAsNonRoot"] is True
+        assert spec(pod)["automountServiceAccountToken"] is False
 
 
 def test_missing_placeholders_are_created_and_ended_ones_deleted() -> None:
     there = placeholders(REQUEST)[:2]
     changes = placeholder_changes(REQUEST, there)
-    assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"], "the others are there"
-    assert changes.delete == (), "and well"
+    assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"]
+    assert changes.delete == ()
     ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
     changes = placeholder_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
-    assert changes.delete == (f"hold-{UID}-0",), "a node that was reclaimed leaves it behind"
-    assert changes.create == (), "it can be made once the name is free"
+    assert changes.delete == (f"hold-{UID}-0",)
+    assert changes.create == ()
 
 
 HELD: Json = {"key": RESERVED_FOR, "value": "job-1", "effect": "NoSchedule"}
@@ -153,23 +141,23 @@ def capacity(pods: list[Json], *nodes: Json) -> Reservation | None:
 
 
 def test_without_placeholders_and_taints_there_is_no_reservation() -> None:
-    assert capacity([], node("n1")) is None, "an ordinary node is not reserved"
-    assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None, "nor is another job's"
+    assert capacity([], node("n1")) is None
+    assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None
 
 
 def test_a_placeholder_counts_only_on_a_live_node() -> None:
     held = capacity([placeholder("p0", "n1"), placeholder("p1")], node("n1"))
-    assert held == Reservation(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
+    assert held == Reservation(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",))
     held = capacity([placeholder("p0", "n1")], node("n1", ready="Unknown"))
-    assert held is not None, "it is still to be released"
+    assert held is not None
     assert held.placed == 0, "but no pod could run there"
     held = capacity([placeholder("p0", "n1")])
-    assert held is not None, "the pod is there"
-    assert held.placed == 0, "and its node was not seen"
+    assert held is not None
+    assert held.placed == 0
     going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
     ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
     held = capacity([going, ended], node("n1"))
-    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0), "they are only to be cleared away"
+    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0)
 
 
 def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
@@ -178,15 +166,13 @@ def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
         node("n1", HELD),
         node("n2"),
     )
-    assert held is not None, "three placeholders stand"
+    assert held is not None
     assert (held.placed, held.tainted) == (3, 2), "n2 could be lost to a stranger"
 
 
 def test_a_taint_without_placeholders_is_a_reservation() -> None:
     held = capacity([], node("n1", HELD))
-    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
-        "it keeps every other pod off"
-    )
+    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",))
 
 
 def test_a_node_is_reserved_once_with_taint_label_and_resource_version() -> None:
@@ -194,20 +180,18 @@ def test_a_node_is_reserved_once_with_taint_label_and_resource_version() -> None
     assert patch == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: "job-1"}},
         "spec": {"taints": [SPOT.as_taint(), HELD]},
-    }, "the list is replaced as a whole, so a concurrent taint must make it fail"
-    assert reserve_patch(node("n1", HELD), "job-1") is None, "done"
-    assert reserve_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
+    }
+    assert reserve_patch(node("n1", HELD), "job-1") is None
+    assert reserve_patch(node("n1", HELD), "job-2") is None
 
 
 def test_a_released_node_is_unchanged_and_only_a_taint_names_its_job() -> None:
     assert release_patch(node("n1", SPOT.as_taint(), HELD)) == {
         "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: None}},
         "spec": {"taints": [SPOT.as_taint()]},
-    }, "its other taints are not ours"
-    assert release_patch(node("n1", SPOT.as_taint())) is None, "one that is not held needs nothing"
-    assert (reserved_for(node("n1", HELD)), reserved_for(node("n1"))) == ("job-1", None), (
-        "the label only finds it"
-    )
+    }
+    assert release_patch(node("n1", SPOT.as_taint())) is None
+    assert (reserved_for(node("n1", HELD)), reserved_for(node("n1"))) == ("job-1", None)
 
 
 def test_reservations_of_deleted_jobs_are_found() -> None:
@@ -216,4 +200,4 @@ def test_reservations_of_deleted_jobs_are_found() -> None:
         [node("n1", HELD), node("n2"), node("n3", {**HELD, "value": "job-2"})],
         lambda uid: uid == "job-2",
     )
-    assert (left.placeholders, left.nodes) == (("p0",), ("n1",)), "job-1 is no more; job-2 still climbs"
+    assert (left.placeholders, left.nodes) == (("p0",), ("n1",))

@@ -54,7 +54,7 @@ def test_a_kubeconfigs_current_context_is_used(tmp_path: Path) -> None:
     )
     assert from_kubeconfig(path) == ApiAccess(
         server="https://api.example:6443", authority=b"PEM", token="secret-token"
-    ), "all of it"
+    )
 
 
 def test_relative_paths_start_at_the_kubeconfig(tmp_path: Path) -> None:
@@ -62,15 +62,15 @@ def test_relative_paths_start_at_the_kubeconfig(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     user: Json = {"client-certificate": "chain.pem", "client-key": "key.pem", "tokenFile": "token"}
     found = from_kubeconfig(kubeconfig(tmp_path, user=user))
-    assert found.certificate == ClientCertificate(certificate=b"chain.pem", key=b"key.pem"), "both are read"
-    assert found.token_file == tmp_path / "token", "the file is read again every minute"
+    assert found.certificate == ClientCertificate(certificate=b"chain.pem", key=b"key.pem")
+    assert found.token_file == tmp_path / "token"
 
 
 def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("PEM")
     found = in_cluster({**POD, "KUBERNETES_SERVICE_HOST": "fd00::1"}, tmp_path)
-    assert found.server == "https://[fd00::1]:443", "addresses of either family"
-    assert found.token_file == tmp_path / "token", "which the kubelet exchanges"
+    assert found.server == "https://[fd00::1]:443"
+    assert found.token_file == tmp_path / "token"
 
 
 def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
     secret = ApiAccess(
         server="s", certificate=ClientCertificate(certificate=b"public", key=b"private"), token="secret"
     )
-    assert "secret-token" not in repr(access), "not the token"
-    assert "private" not in repr(secret), "not the key"
+    assert "secret-token" not in repr(access)
+    assert "private" not in repr(secret)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_unusable_kubeconfig_is_rejected_with_its_problem(
     path = kubeconfig(tmp_path, **mistake)
     with pytest.raises(ConfigError, match="allowed") as refused:
         from_kubeconfig(path)
-    assert named in str(refused.value), "the text says what was found"
+    assert named in str(refused.value)
 
 
 def test_an_unusable_access_is_rejected_with_its_problem(tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ UNUSABLE: Final = (
 
 @pytest.mark.parametrize("address", USABLE)
 def test_an_address_with_a_host_is_usable(address: str) -> None:
-    assert address_fault(address) is None, "only its server can say more"
+    assert address_fault(address) is None
 
 
 @pytest.mark.parametrize("address", UNUSABLE)
 def test_an_address_without_a_host_that_can_be_looked_up_is_named_without_repeating_it(address: str) -> None:
     fault = address_fault(address)
-    assert fault is not None, "no request can be sent to it"
-    assert address.removeprefix("https://") not in fault or address == "https://", "it may be a secret"
+    assert fault is not None
+    assert address.removeprefix("https://") not in fault or address == "https://"
 
 
 @given(host=st.text("aZ0-._\u2024ü。", min_size=1, max_size=80))

@@ -43,12 +43,12 @@ def test_only_newer_versions_of_known_objects_replace_others() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.put(thing("x", 4, value=4))
-    assert known.get("n", "x") == ("a", 5), "versions of an object only go up"
+    assert known.get("n", "x") == ("a", 5)
     known = cache()
     known.put(thing("x", 5, value=5))
     known.refresh(thing("x", 7, value=7))
     known.put(thing("x", 6, value=6))
-    assert known.get("n", "x") == ("a", 7), "the watch is behind for a moment"
+    assert known.get("n", "x") == ("a", 7)
     known = cache()
     known.put(thing("x", 5))
     known.remove(thing("x", 6))
@@ -63,9 +63,7 @@ def test_a_recreated_object_is_a_new_object() -> None:
     known.put(thing("x", 5, value=1))
     known.add_handler(changes.append)
     known.put(thing("x", 9, uid="v", value=1))
-    assert [(change.before, change.after) for change in changes] == [(("a", 1), None), (None, ("a", 1))], (
-        "it went and came, though the two look alike"
-    )
+    assert [(change.before, change.after) for change in changes] == [(("a", 1), None), (None, ("a", 1))]
 
 
 def test_the_last_version_of_a_deleted_object_is_stored_first() -> None:
@@ -74,7 +72,7 @@ def test_the_last_version_of_a_deleted_object_is_stored_first() -> None:
     known.put(thing("x", 5, value=1))
     known.add_handler(lambda change: seen.append(change.after))
     known.remove(thing("x", 6, value=2))
-    assert seen == [("a", 2), None], "only the deletion may show why a pod ended"
+    assert seen == [("a", 2), None]
 
 
 def test_a_list_replaces_newer_versions_and_removes_missing_objects() -> None:
@@ -87,7 +85,7 @@ def test_a_list_replaces_newer_versions_and_removes_missing_objects() -> None:
     known.put(thing("x", 5))
     known.put(thing("y", 5))
     known.retain({("n", "y")})
-    assert known.known() == [("n", "y")], "a deletion that no watch has shown"
+    assert known.known() == [("n", "y")]
 
 
 def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
@@ -96,24 +94,24 @@ def test_a_change_of_trimmed_fields_calls_no_handler() -> None:
     known.put(thing("x", 5, value=1))
     known.add_handler(seen.append)
     known.put(thing("x", 6, value=1))
-    assert not seen, "a heartbeat is a new version of the same"
+    assert not seen
 
 
 def test_a_version_that_cannot_be_cached_or_indexed_is_counted_and_ignored() -> None:
     known = cache()
     known.put(thing("x", 5, value=5))
     known.put({**thing("x", 6), "value": "many"})
-    assert known.get("n", "x") == ("a", 5), "the version before it stays"
+    assert known.get("n", "x") == ("a", 5)
     unsorted: Cache[tuple[str, int]] = Cache(
         trimmed, indexes={"group": lambda _, entry: (str(1 // entry[1]),)}
     )
     unsorted.put(thing("x", 5, value=1))
     unsorted.put(thing("x", 6, value=0))
     unsorted.put(thing("y", 6, value=1))
-    assert unsorted.find("group", "1") == [("a", 1), ("a", 1)], "an index has whole objects only"
-    assert (known.errors, unsorted.errors) == (1, 1), "an alert reports it"
+    assert unsorted.find("group", "1") == [("a", 1), ("a", 1)]
+    assert (known.errors, unsorted.errors) == (1, 1)
     known.remove({**thing("x", 7), "value": "many"})
-    assert len(known) == 0, "a deleted object goes, whatever its last version is"
+    assert len(known) == 0
 
 
 cached_names = st.sampled_from(["x", "y", "z"])
@@ -136,16 +134,16 @@ def test_every_index_finds_exactly_the_cached_objects(done: list[tuple[str, str,
     for group in ("a", "b"):
         expected = sorted(entry for entry in known if entry[0] == group)
         assert sorted(known.find("group", group)) == expected, f"of group {group}"
-        assert known.has("group", group) == bool(expected), "an empty group is none"
-    assert sorted(known.all("group")) == sorted(known), "every object is in some group"
+        assert known.has("group", group) == bool(expected)
+    assert sorted(known.all("group")) == sorted(known)
 
 
 def test_an_object_without_version_is_stored() -> None:
     known = cache()
     bare = {**thing("x", 1), "metadata": {"name": "x", "namespace": "n"}}
     known.put(bare)
-    assert obj(bare)["group"] == "a", "the object is left as it was"
-    assert known.get("n", "x") == ("a", 0), "and kept"
+    assert obj(bare)["group"] == "a"
+    assert known.get("n", "x") == ("a", 0)
 
 
 def pod(name: str, phase: str = "Running", **labels: str) -> Json:
@@ -183,7 +181,7 @@ async def test_all_pages_of_a_list_are_taken_in() -> None:
     for number in range(5):
         await api.put(POD, pod(f"p{number}"))
     async with following(api) as informer:
-        assert names(informer) == ["p0", "p1", "p2", "p3", "p4"], "three pages"
+        assert names(informer) == ["p0", "p1", "p2", "p3", "p4"]
 
 
 @virtually
@@ -196,7 +194,7 @@ async def test_watch_events_update_the_cache() -> None:
         await until(lambda: informer.cache.get("vision", "new") == "Failed")
         await api.drop(POD, "vision", "new")
         await until(lambda: not names(informer))
-        assert informer.lists == 1, "a watch needs no second list"
+        assert informer.lists == 1
 
 
 @virtually
@@ -217,8 +215,8 @@ async def test_a_broken_watch_continues_where_it_ended() -> None:
         await api.break_watches()
         await api.put(POD, pod("meanwhile"))
         await until(lambda: names(informer) == ["meanwhile"])
-        assert informer.lists == 1, "nothing was listed again"
-        assert informer.watches >= 2, "it was watched again"
+        assert informer.lists == 1
+        assert informer.watches >= 2
 
 
 @virtually
@@ -248,7 +246,7 @@ async def test_a_server_that_rejects_watches_is_listed_with_backoff() -> None:
         await asyncio.sleep(60)
         await api.put(POD, pod("unwatched"))
         await until(lambda: names(informer) == ["unwatched"])
-        assert len(api.sent) - asked < 30, "a minute of it took a request every few seconds at most"
+        assert len(api.sent) - asked < 30
 
 
 @virtually
@@ -264,19 +262,19 @@ async def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
     api = Ending()
     async with following(api):
         await asyncio.sleep(60)
-        assert len(api.sent) < 40, "as if it had rejected them"
+        assert len(api.sent) < 40
 
 
 @virtually
 async def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
     api = FakeApi(absent={"pods"})
     async with following(api) as informer:
-        assert not informer.is_served, "no server serves it"
-        assert names(informer) == [], "so there are none, and that is known"
+        assert not informer.is_served
+        assert names(informer) == []
         api.absent.clear()
         await api.put(POD, pod("first"))
         await until(lambda: names(informer) == ["first"])
-        assert informer.is_served, "it came with its operator"
+        assert informer.is_served
 
 
 @virtually
@@ -313,8 +311,8 @@ async def test_an_unreachable_server_is_retried() -> None:
     informer = Informer(Client(api), POD, Cache(phase))
     task = asyncio.create_task(informer.run())
     await asyncio.sleep(300)
-    assert not informer.is_synced, "nothing is known, and nothing is made up"
-    assert len(api.sent) < 40, "five minutes without a server are not five minutes of asking"
+    assert not informer.is_synced
+    assert len(api.sent) < 40
     api.fail = lambda _: None
     await informer.wait_synced()
     task.cancel()
@@ -338,9 +336,9 @@ async def test_one_answer_ends_the_waits_of_all_kinds() -> None:
     before = len(api.sent)
     await until(lambda: pods.is_synced or nodes.is_synced)
     await asyncio.sleep(0.1)
-    assert pods.is_synced, "no decision is made from nodes of now and pods of half a minute ago"
-    assert nodes.is_synced, "whichever of them was answered first"
-    assert len(api.sent) - before < 8, "a list and a watch of each"
+    assert pods.is_synced
+    assert nodes.is_synced
+    assert len(api.sent) - before < 8
     for each in tasks:
         each.cancel()
 
@@ -354,7 +352,7 @@ async def test_relisting_adds_objects_that_were_ignored() -> None:
     informer = Informer(Client(api), POD, cache)
     task = asyncio.create_task(informer.run())
     await informer.wait_synced()
-    assert not len(cache), "of no interest yet"
+    assert not len(cache)
     wanted.add("everything")
     informer.relist()
     await until(lambda: len(cache) == 1)
@@ -369,7 +367,7 @@ async def test_an_object_that_cannot_be_processed_is_skipped_and_counted() -> No
     async with following(api) as informer:
         await api.put(POD, pod("watched"))
         await until(lambda: names(informer) == ["listed", "watched"])
-        assert informer.errors == 1, "the object without a status"
+        assert informer.errors == 1
 
 
 @virtually
@@ -388,7 +386,5 @@ async def test_an_internal_error_of_the_informer_is_counted_and_retried() -> Non
     cache.retain = retain_later  # type: ignore[method-assign]  # it must fail once
     task = asyncio.create_task(informer.run())
     await asyncio.wait_for(informer.wait_synced(), 60)
-    assert (names(informer), informer.errors) == (["a"], 1), (
-        "a process that ended would do nothing for any job"
-    )
+    assert (names(informer), informer.errors) == (["a"], 1)
     task.cancel()

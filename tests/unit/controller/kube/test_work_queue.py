@@ -50,19 +50,19 @@ async def test_a_key_added_several_times_is_queued_once() -> None:
         queue.add(key)
     async with working(queue, done):
         await asyncio.sleep(1)
-    assert done == ["a", "b", "c"], "in the order they came"
+    assert done == ["a", "b", "c"]
 
 
 @virtually
 async def test_a_key_added_while_in_work_is_queued_after_it() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
-    assert await queue.get() == "a", "it is being worked on"
+    assert await queue.get() == "a"
     queue.add("a")
     queue.add("a")
-    assert len(queue) == 0, "no other worker gets it meanwhile"
+    assert len(queue) == 0
     queue.done("a")
-    assert len(queue) == 1, "once more after that, at once"
+    assert len(queue) == 1
 
 
 @virtually
@@ -75,11 +75,11 @@ async def test_a_key_added_soon_is_queued_once_unless_it_is_taken_before() -> No
             await asyncio.sleep(SOON_SECONDS / 10)
         queue.add("b")
         await asyncio.sleep(SOON_SECONDS / 20)
-        assert done == ["b"], "one was added for another reason, the other waits"
+        assert done == ["b"]
         await asyncio.sleep(SOON_SECONDS / 10)
-        assert done == ["b", "a"], "some seconds after the first call"
+        assert done == ["b", "a"]
         await asyncio.sleep(9 * SOON_SECONDS)
-        assert done == ["b", "a"], "the calls in between have had their turn"
+        assert done == ["b", "a"]
 
 
 @virtually
@@ -92,11 +92,11 @@ async def test_a_key_is_queued_at_its_latest_time() -> None:
         queue.add_at("b", NOON + timedelta(minutes=2))
         queue.add_at("b", None)
         await asyncio.sleep(59)
-        assert not done, "not before"
+        assert not done
         await asyncio.sleep(2)
-        assert done == ["a"], "at the new time"
+        assert done == ["a"]
         await asyncio.sleep(4000)
-        assert done == ["a"], "and not at the old one; nor what was taken back"
+        assert done == ["a"]
 
 
 @virtually
@@ -108,7 +108,7 @@ async def test_a_clock_set_forward_queues_due_keys() -> None:
         await asyncio.sleep(10)
         wall.off = timedelta(hours=1)
         await asyncio.sleep(6)
-        assert done == ["a"], "within seconds"
+        assert done == ["a"]
 
 
 @virtually
@@ -119,7 +119,7 @@ async def test_a_clock_set_back_does_not_queue_early() -> None:
         queue.add_at("a", NOON + timedelta(minutes=1))
         wall.off = timedelta(hours=-1)
         await asyncio.sleep(120)
-        assert not done, "it is not time by the clock that counts"
+        assert not done
 
 
 @virtually
@@ -129,13 +129,13 @@ async def test_retries_back_off() -> None:
         for _ in range(12):
             queue.retry("a")
             await asyncio.sleep(0.3)
-        assert len(done) < 6, "each time later"
+        assert len(done) < 6
         await asyncio.sleep(300)
         done.clear()
         queue.succeed("a")
         queue.retry("a")
         await asyncio.sleep(0.3)
-        assert done == ["a"], "after a success at once"
+        assert done == ["a"]
 
 
 @virtually
@@ -146,4 +146,4 @@ async def test_replaced_timers_are_removed() -> None:
         for number in range(10_000):
             queue.add_at("a", NOON + timedelta(days=1, seconds=number))
         await asyncio.sleep(1)
-        assert queue.planned <= 100, "one is wanted"
+        assert queue.planned <= 100

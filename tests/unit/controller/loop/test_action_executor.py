@@ -36,7 +36,6 @@ from pulumi_holdfast.controller.loop.action_executor import (
     SuspensionIncomplete,
 )
 from pulumi_holdfast.controller.loop.observer import JobContext
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     POOL,
@@ -46,6 +45,7 @@ from pulumi_holdfast.ladder.labels import (
     STOP,
     SUSPENDED_FOR,
 )
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.taints import Taint
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import (
@@ -70,7 +70,7 @@ SUSPENDED = jobset(suspend=True, status={"conditions": [condition("Suspended")]}
 STATE_NOW = JobState(uid=UID, phase=Phase.SUSPENDING, pool="spot-b", rank=1, since=NOW)
 SHAPES = (PodShape(count=2, requests={"cpu": "1"}),)
 TAINT = Taint(key="spot", value="true", effect="NoSchedule")
-POLICY = Policy(tiers=(PolicyTier(pool="spot-b", facts=DeclaredFacts(taints=(TAINT,))),))
+POLICY = Policy(tiers=(Tier(pool="spot-b", facts=DeclaredFacts(taints=(TAINT,))),))
 
 
 class ExecutorFixture:
@@ -123,11 +123,11 @@ async def test_writes_of_one_decision_use_the_previous_response() -> None:
         context,
         (WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)), Suspend(state=STATE_NOW, pool="spot-b")),
     )
-    assert fixture.state() == STATE_NOW, "the second was made from what the first left"
-    assert obj(fixture.job()["spec"])["suspend"] is True, "in one update with the suspension"
+    assert fixture.state() == STATE_NOW
+    assert obj(fixture.job()["spec"])["suspend"] is True
     cached = fixture.caches.job(context.key)
-    assert cached is not None, "it is known"
-    assert obj(cached.read()["spec"])["suspend"] is True, "before any watch has shown it"
+    assert cached is not None
+    assert obj(cached.read()["spec"])["suspend"] is True
 
 
 @in_event_loop
@@ -137,13 +137,13 @@ async def test_each_write_of_a_state_updates_the_marker_of_the_suspension() -> N
     context = await fixture.observe()
     running = replace(STATE_NOW, phase=Phase.RUNNING)
     await fixture.actor.execute(context, (WriteState(state=running),))
-    assert fixture.marker() is None, "a job that was never suspended has none"
+    assert fixture.marker() is None
     context = replace(context, snapshot=replace(context.snapshot, job=fixture.job()))
     await fixture.actor.execute(context, (Suspend(state=STATE_NOW, pool="spot-b"),))
-    assert fixture.marker() == f"v1 {STATE_NOW.uid} {STATE_NOW.pool}", "in one update with the suspension"
+    assert fixture.marker() == f"v1 {STATE_NOW.uid} {STATE_NOW.pool}"
     context = replace(context, snapshot=replace(context.snapshot, job=fixture.job()))
     await fixture.actor.execute(context, (Resume(state=running, pool="spot-b"),))
-    assert fixture.marker() == "", "in one update with the resumption"
+    assert fixture.marker() == ""
 
 
 @in_event_loop
@@ -155,7 +155,7 @@ async def test_a_changed_job_is_not_written() -> None:
         await fixture.actor.execute(
             context, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
         )
-    assert fixture.writes() == ["PATCH train"], "the rest is decided again"
+    assert fixture.writes() == ["PATCH train"]
 
 
 @in_event_loop
@@ -165,11 +165,11 @@ async def test_a_job_is_not_resumed_while_the_server_has_a_pod() -> None:
     await fixture.api.put(POD, worker("hidden", node="n"))
     with pytest.raises(PodsRemain, match="hidden"):
         await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-    assert fixture.writes() == [], "no cache has it"
+    assert fixture.writes() == []
     await fixture.api.drop(POD, NAMESPACE, "hidden")
     await fixture.api.put(POD, worker("ended", node="n", phase="Failed"))
     await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-    assert obj(fixture.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
+    assert obj(fixture.job()["spec"])["suspend"] is False
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ async def test_a_job_is_not_resumed_while_a_child_job_that_no_cache_shows_may_cr
     fixture = ExecutorFixture(SUSPENDED)
     suspended = child_job(SUSPENDED, suspend=True)
     context = await fixture.observe(children=(suspended,))
-    assert context.seen.is_suspension_complete, "by the caches it may be resumed"
+    assert context.seen.is_suspension_complete
     await fixture.api.drop(JOB, NAMESPACE, "train-worker-0")
     if current is not None:
         await fixture.api.put(JOB, current)
@@ -203,9 +203,7 @@ async def test_a_job_is_not_resumed_while_a_child_job_that_no_cache_shows_may_cr
     assert fixture.writes() == [], "its pods would keep the old selectors"
     await fixture.api.put(JOB, suspended)
     await fixture.actor.execute(context, (Resume(state=STATE_NOW, pool="spot-b"),))
-    assert obj(fixture.job()["spec"])["suspend"] is False, (
-        "now its template is merged into a Job without pods"
-    )
+    assert obj(fixture.job()["spec"])["suspend"] is False
 
 
 @in_event_loop
@@ -219,12 +217,10 @@ async def test_a_job_whose_child_jobs_are_recreated_is_resumed_only_if_none_may_
     await fixture.api.put(JOB, child_job(SUSPENDED, index=1))
     with pytest.raises(SuspensionIncomplete, match="may still create pods"):
         await fixture.actor.execute(context, (DeleteChildren(), resume))
-    assert fixture.writes() == ["DELETE train-worker-0"], (
-        "no cache has the second one, which was not suspended"
-    )
+    assert fixture.writes() == ["DELETE train-worker-0"]
     await fixture.api.drop(JOB, NAMESPACE, "train-worker-1")
     await fixture.actor.execute(context, (DeleteChildren(), resume))
-    assert obj(fixture.job()["spec"])["suspend"] is False, "JobSet creates them all from the new template"
+    assert obj(fixture.job()["spec"])["suspend"] is False
 
 
 @in_event_loop
@@ -237,10 +233,10 @@ async def test_a_job_is_not_moved_for_lack_of_capacity_once_the_server_has_its_p
     await fixture.api.put(NODE, live_node("new"))
     with pytest.raises(PodsPlaced, match="all 2 pods of the job have nodes"):
         await fixture.actor.execute(context, (suspend,))
-    assert fixture.writes() == [], "no cache has the node yet"
+    assert fixture.writes() == []
     await fixture.api.put(POD, worker("w1"))
     await fixture.actor.execute(context, (suspend,))
-    assert obj(fixture.job()["spec"])["suspend"] is True, "a pod still has none"
+    assert obj(fixture.job()["spec"])["suspend"] is True
 
 
 @in_event_loop
@@ -262,10 +258,8 @@ async def test_a_changed_child_job_is_not_deleted() -> None:
     await fixture.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
     with pytest.raises(ApiError) as refused:
         await fixture.actor.execute(context, (DeleteChildren(),))
-    assert refused.value.is_conflict, (
-        "so that the job is observed again: no event of the child Job may follow"
-    )
-    assert fixture.api.of(JOB), "another client has resumed it: it may have pods"
+    assert refused.value.is_conflict
+    assert fixture.api.of(JOB)
 
 
 @in_event_loop
@@ -274,7 +268,7 @@ async def test_outdated_children_are_deleted() -> None:
     child = child_job(jobset(), suspend=True, selector={POOL: "old"})
     context = await fixture.observe(children=(child,))
     await fixture.actor.execute(context, (DeleteChildren(), DeleteChildren()))
-    assert not fixture.api.of(JOB), "and deleting them twice is no error"
+    assert not fixture.api.of(JOB)
 
 
 @in_event_loop
@@ -282,10 +276,10 @@ async def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
     fixture = ExecutorFixture(jobset())
     context = await fixture.observe(worker("lost", node="n"), worker("lives", node="m"))
     await fixture.actor.execute(context, (ForceDelete(pods=("lost", "unknown")),))
-    assert fixture.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
+    assert fixture.writes() == ["PATCH status", "DELETE lost"]
     (deletion,) = [each for each in fixture.api.sent if each.method == "DELETE"]
-    assert obj(deletion.body)["gracePeriodSeconds"] == 0, "no kubelet will ever confirm it"
-    assert obj(obj(deletion.body)["preconditions"])["uid"] == "uid-of-lost", "nor another of its name"
+    assert obj(deletion.body)["gracePeriodSeconds"] == 0
+    assert obj(obj(deletion.body)["preconditions"])["uid"] == "uid-of-lost"
 
 
 @in_event_loop
@@ -293,8 +287,8 @@ async def test_pods_are_asked_for_a_checkpoint_before_the_job_records_it() -> No
     fixture = ExecutorFixture(jobset())
     context = await fixture.observe(worker("w0", node="n"), worker("w1", node="n"))
     await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
-    assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
-    assert CHECKPOINT_REQUESTED in annotations_of(fixture.job()), "and then it is on record"
+    assert fixture.writes() == ["PATCH w0", "PATCH w1", "PATCH train"]
+    assert CHECKPOINT_REQUESTED in annotations_of(fixture.job())
 
 
 @in_event_loop
@@ -304,18 +298,14 @@ async def test_a_request_for_a_checkpoint_does_not_hide_what_a_user_has_just_wri
     changes = list[Change[CachedJob]]()
     fixture.caches.jobs["JobSet"].add_handler(changes.append)
     await fixture.actor.execute(context, (WriteState(state=STATE_NOW),))
-    assert [each.is_own for each in changes] == [True], (
-        "a write under the version that is known has no other change"
-    )
+    assert [each.is_own for each in changes] == [True]
     job = fixture.job()
     await fixture.api.put(JOBSET, with_metadata(job, annotations={**annotations_of(job), STOP: "true"}))
     await fixture.actor.execute(context, (RequestCheckpoint(at=NOW),))
-    assert [each.is_own for each in changes] == [True, False], "a stop is reconciled at once"
+    assert [each.is_own for each in changes] == [True, False]
     cached = fixture.caches.job(context.key)
-    assert cached is not None, "it is there"
-    assert STOP in annotations_of(cached.read()), (
-        "the response has the stop, which the watch does not deliver again"
-    )
+    assert cached is not None
+    assert STOP in annotations_of(cached.read())
 
 
 @in_event_loop
@@ -332,10 +322,10 @@ async def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
     fixture.api.fail = refuse
     with pytest.raises(ApiError):
         await fixture.actor.execute(context, (recreate,))
-    assert len(fixture.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
+    assert len(fixture.api.of(RAYJOB)) == 2
     fixture.api.fail = lambda _: None
     await fixture.actor.execute(context, (recreate,))
-    assert len(fixture.api.of(RAYJOB)) == 2, "made again it is the same one"
+    assert len(fixture.api.of(RAYJOB)) == 2
 
 
 class ReservationFixture(ExecutorFixture):
@@ -363,21 +353,21 @@ async def test_a_reservation_is_created_tainted_and_released() -> None:
     await fixture.actor.execute(context, (hold,))
     await fixture.actor.execute(context, (hold,))
     pods = fixture.api.of(POD)
-    assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
-    assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, "where no quota counts"
+    assert len(pods) == 2
+    assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}
     tolerated = [each["key"] for each in pods[0]["spec"]["tolerations"]]
-    assert "spot" in tolerated, "the tier's own taints, by the policy's facts"
+    assert "spot" in tolerated
     for pod in pods:
         await fixture.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
     await fixture.sync()
     await fixture.actor.execute(context, (TaintReservedNodes(),))
-    assert fixture.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
+    assert fixture.taints("n") == ["kept", RESERVED_FOR]
     await fixture.sync()
     await fixture.actor.execute(context, (DeletePlaceholders(),))
-    assert not fixture.api.of(POD), "they make room"
-    assert fixture.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
+    assert not fixture.api.of(POD)
+    assert fixture.taints("n") == ["kept", RESERVED_FOR]
     await fixture.actor.execute(context, (ReleaseReservation(),))
-    assert fixture.taints("n") == ["kept"], "then for every pod"
+    assert fixture.taints("n") == ["kept"]
 
 
 @in_event_loop
@@ -396,9 +386,7 @@ async def test_a_conflict_on_a_node_is_not_a_conflict_on_the_job() -> None:
     fixture.api.fail = another_client_writes_first
     with pytest.raises(ApiError) as refused:
         await fixture.actor.execute(context, (TaintReservedNodes(),))
-    assert not isinstance(refused.value, JobChanged), (
-        "otherwise the job would not be reconciled until it changes"
-    )
+    assert not isinstance(refused.value, JobChanged)
 
 
 @in_event_loop
@@ -417,9 +405,9 @@ async def test_orphaned_reservations_are_released() -> None:
         await fixture.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
     await fixture.sync()
     await fixture.holder.release_orphans()
-    assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"], "its job is there"
-    assert fixture.taints("orphan") == [], "it is unused and costs money"
-    assert fixture.taints("mine") == [RESERVED_FOR], "this one is waited for"
+    assert [pod["metadata"]["name"] for pod in fixture.api.of(POD)] == [f"hold-{UID}"]
+    assert fixture.taints("orphan") == []
+    assert fixture.taints("mine") == [RESERVED_FOR]
 
 
 @in_event_loop
@@ -437,4 +425,4 @@ async def test_a_node_that_cannot_be_released_keeps_no_other_from_it() -> None:
     fixture.api.fail = refuse
     with pytest.raises(ApiError):
         await fixture.holder.release_orphans()
-    assert fixture.taints("b") == [], "it is unused and costs money"
+    assert fixture.taints("b") == []

@@ -18,9 +18,9 @@ from pulumi_holdfast.controller.loop.metrics import Metrics
 from pulumi_holdfast.controller.loop.policy_status import DebouncedTask
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.controller.other_clusters.away_jobs import AwayJobs
-from pulumi_holdfast.controller.policy.policy import cluster_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import POOL, STATE, TRAINING
+from pulumi_holdfast.ladder.ladder import cluster_of
 from tests.support.clusters.reconciler import jobset, policy
 from tests.support.coroutines import until, virtually
 from tests.support.fakes.api_server import FakeApi, Sent
@@ -92,7 +92,7 @@ class Cluster:
 
     async def end(self) -> None:
         """Stop the operator."""
-        assert not self._playing.done(), "it played on to the end"
+        assert not self._playing.done()
         self._playing.cancel()
 
     def state(self, name: str) -> JobState | None:
@@ -129,7 +129,7 @@ async def moving_job(seed: int = 1) -> AsyncGenerator[tuple[Cluster, Process]]:
     await until(lambda: cluster.runs_on("train", "spot-a"), "it runs")
     yield cluster, process
     await process.end()
-    assert not cluster.operator.overlaps, "one gang at a time"
+    assert not cluster.operator.overlaps
     await cluster.end()
 
 
@@ -152,10 +152,10 @@ async def test_a_task_of_the_leader_that_fails_begins_again_and_ends_no_move(
         monkeypatch.setattr(task, "run", failing(task.__name__))
     async with moving_job() as (cluster, process):
         await asyncio.sleep(120)
-        assert not process.task.done(), "no task of the leader ends the process"
+        assert not process.task.done()
         await cluster.evict_one("train")
         await until(lambda: cluster.runs_on("train", "spot-b"), "the job moves")
-        assert all(begun.count(task.__name__) > 1 for task in tasks), f"each of them begins again: {begun}"
+        assert all(begun.count(task.__name__) > 1 for task in tasks)
 
 
 @virtually
@@ -186,7 +186,7 @@ async def test_a_job_whose_pods_the_server_refuses_is_suspended_at_once_and_runs
     assert cluster.api.of(JOBSET)[0]["spec"]["suspend"] is True
     assert "Refused" in {event["reason"] for event in cluster.api.of(EVENT)}
     await asyncio.sleep(3600)
-    assert is_refused(), "no tier's time runs"
+    assert is_refused()
     is_forbidden = False
     await until(lambda: cluster.runs_on("train", "spot-a"), "it runs", seconds=900)
     state = cluster.state("train")
@@ -203,11 +203,11 @@ async def test_a_job_fails_over_along_its_ladder() -> None:
             await cluster.evict_one("train")
             await until(lambda pool=pool: cluster.runs_on("train", pool), f"it runs on {pool}")
         state = cluster.state("train")
-        assert state is not None, "it is kept"
-        assert state.moves == 2, "two tiers were entered"
+        assert state is not None
+        assert state.moves == 2
         await until(lambda: bool(cluster.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
         reasons = {event["reason"] for event in cluster.api.of(EVENT)}
-        assert {"Placed", "Moved", "MaxFailuresReached"} <= reasons, "each step is an Event"
+        assert {"Placed", "Moved", "MaxFailuresReached"} <= reasons
 
 
 @pytest.mark.parametrize("write", range(6))
@@ -230,8 +230,8 @@ async def test_a_kill_at_any_write_completes_the_move_once(write: int, fault: st
         following = Process(cluster.api)
         await until(lambda: cluster.runs_on("train", "spot-b"), "the next process ends the move")
         state = cluster.state("train")
-        assert state is not None, "it is kept"
-        assert state.moves == 1, "once"
+        assert state is not None
+        assert state.moves == 1
         await following.end()
 
 
@@ -249,7 +249,7 @@ async def test_a_child_job_whose_status_changes_before_its_deletion_does_not_sto
             lambda: cluster.runs_on("train", "spot-b"),
             "no other event of the job follows: the controller itself must try again",
         )
-        assert next(conflicts, None) is None, "the deletion was refused once"
+        assert next(conflicts, None) is None
 
 
 @pytest.mark.parametrize("seed", range(sized(8, soak=40)))
@@ -283,7 +283,7 @@ async def test_jobs_reach_their_tier_whatever_requests_are_lost(seed: int) -> No
         await until(
             lambda name=name: any(cluster.runs_on(name, pool) for pool in POOLS), f"{name} runs", seconds=900
         )
-    assert not cluster.operator.overlaps, "never two gangs of one job"
+    assert not cluster.operator.overlaps
     await process.end()
     await cluster.end()
 
@@ -397,10 +397,10 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
     both.set_fault(lambda _method, _path: "pass")
     for name in both.names:
         await until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", seconds=1800)
-    assert both.went, "a run in which no job went away shows nothing"
+    assert both.went
     assert not both.twice, "two generations would write one checkpoint"
     overlaps = both.home.operator.overlaps + both.west.operator.overlaps
-    assert not overlaps, "never two gangs of one job in one cluster"
+    assert not overlaps
     # A copy that was disturbed at once used nothing.
     await until(
         lambda: any(both.used_in_west()[0]) or not any(both.used_in_west()[1]),
@@ -408,5 +408,5 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
         seconds=1800,
     )
     told, there = both.used_in_west()
-    assert all(home <= copies for home, copies in zip(told, there, strict=True)), "and no part of it twice"
+    assert all(home <= copies for home, copies in zip(told, there, strict=True))
     await both.end()

@@ -24,9 +24,9 @@ from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.controller.loop.informers import enqueue_on_change
 from pulumi_holdfast.controller.loop.observer import ApiAbsences, ClockJumps, GangContention, PodHistories
 from pulumi_holdfast.controller.loop.pools import MissingPools, UsedNodes, pool_statuses
-from pulumi_holdfast.controller.policy.policy import Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import MAX_COST, POOL, STATE
+from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.builders.caches import caches_with_jobs, observer_of, training_caches
 from tests.support.builders.fallback_objects import (
     EARLIER,
@@ -60,12 +60,10 @@ def test_the_time_without_an_api_server_is_measured_once() -> None:
         now[0] = NOW + timedelta(seconds=seconds)
         absences.answered()
     absences.add_since(NOW + timedelta(seconds=6))
-    assert absences.within(NOW) == timedelta(minutes=20), (
-        "neither short gaps nor the same time again are added"
-    )
-    assert absences.within(NOW + timedelta(seconds=604)) == timedelta(minutes=10), "a wait that began in it"
-    assert absences.within(NOW + timedelta(seconds=1204)) == timedelta(0), "a wait that began after it"
-    assert absences.within(None) == timedelta(0), "a job that does not wait"
+    assert absences.within(NOW) == timedelta(minutes=20)
+    assert absences.within(NOW + timedelta(seconds=604)) == timedelta(minutes=10)
+    assert absences.within(NOW + timedelta(seconds=1204)) == timedelta(0)
+    assert absences.within(None) == timedelta(0)
 
 
 def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() -> None:
@@ -83,25 +81,23 @@ def test_a_job_that_gets_a_neighbor_on_its_node_has_a_part_of_it_from_then_on() 
 
     def node_time() -> timedelta:
         seen = observer.observe(TRAIN)
-        assert seen is not None, "the job exists"
+        assert seen is not None
         return sum(seen.seen.node_time.values(), timedelta(0))
 
-    assert node_time() == timedelta(0), "the boot of the machine is outside of the ledger"
+    assert node_time() == timedelta(0)
     clock[0] += timedelta(hours=1)
     enqueued, soon = list[JobKey](), list[JobKey]()
     enqueue_on_change(caches, enqueued.append, soon.append)
     caches.pods[OF_RAY].put(ray_worker("r", node="n"))
-    assert (enqueued, soon) == ([RAY], [TRAIN]), "its max-cost is reached later; its neighbor has none"
+    assert (enqueued, soon) == ([RAY], [TRAIN])
     soon.clear()
     caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Running"))
-    assert soon == [], "its neighbor runs, which changes nothing for it"
+    assert soon == []
     clock[0] += timedelta(hours=1)
     caches.pods[OF_RAY].put(ray_worker("r", node="n", phase="Succeeded"))
-    assert TRAIN in soon, "the node is its own again"
+    assert TRAIN in soon
     clock[0] += timedelta(hours=1)
-    assert node_time() == timedelta(hours=2.5), (
-        "neither requests anything, so each had a half while both were there, although the job was not observed then"
-    )
+    assert node_time() == timedelta(hours=2.5)
 
 
 def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
@@ -111,7 +107,7 @@ def test_a_pod_deleted_between_reconciliations_is_in_the_history() -> None:
     evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
     caches.pods[OF_JOBSET].remove(evicted)
     (loss,) = losses_of(histories.of(TRAIN))
-    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), "its last version showed the eviction"
+    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION)
 
 
 def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() -> None:
@@ -123,20 +119,18 @@ def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() ->
             rayjob(more_status=status, metadata={"resourceVersion": str(version), "uid": "ray"})
         )
     (attempt,) = histories.of(RAY).ray.attempts
-    assert (attempt.number, attempt.reason, attempt.message) == (1, "AppFailed", "exit code 1"), (
-        "KubeRay removes the reason when it starts the next attempt"
-    )
+    assert (attempt.number, attempt.reason, attempt.message) == (1, "AppFailed", "exit code 1")
 
 
 def test_histories_of_deleted_jobs_are_removed() -> None:
     caches = training_caches()
     histories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
-    assert len(histories) == 1, "its job may be seen in a moment"
+    assert len(histories) == 1
     caches.pods[OF_JOBSET].remove(worker("w", node="n"))
-    assert len(histories) == 0, "it never was"
+    assert len(histories) == 0
     histories.keep(TRAIN, PodHistory())
-    assert len(histories) == 0, "an empty history is not kept"
+    assert len(histories) == 0
 
 
 @pytest.mark.parametrize(
@@ -144,11 +138,9 @@ def test_histories_of_deleted_jobs_are_removed() -> None:
 )
 def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey, watched_by: str) -> None:
     labels = obj(obj(pod["metadata"])["labels"])
-    assert watched_by in labels, "the watch shows them"
+    assert watched_by in labels
     asked = [selector.partition("=") for selector in pod_selectors(key)]
-    assert any(labels.get(name) == value if equals else name in labels for name, equals, value in asked), (
-        "and so does the question before a job is resumed"
-    )
+    assert any(labels.get(name) == value if equals else name in labels for name, equals, value in asked)
 
 
 def test_children_of_both_kinds_are_found_by_their_job() -> None:
@@ -157,47 +149,37 @@ def test_children_of_both_kinds_are_found_by_their_job() -> None:
     owner: Json = {"kind": "RayJob", "name": "train", "uid": "ray", "controller": True}
     cluster: Json = {"name": "train-bcdfg", "namespace": NAMESPACE, "ownerReferences": [owner]}
     caches.children[RAYCLUSTER].put({"metadata": cluster})
-    assert [child["kind"] for child in caches.children_of(TRAIN)] == ["Job"], "the JobSet's"
-    assert [child["kind"] for child in caches.children_of(RAY)] == ["RayCluster"], "the RayJob's"
+    assert [child["kind"] for child in caches.children_of(TRAIN)] == ["Job"]
+    assert [child["kind"] for child in caches.children_of(RAY)] == ["RayCluster"]
 
 
-LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
+LADDER = Policy(tiers=(Tier(pool="spot"), Tier(pool="missing")))
 
 
 def test_a_pool_is_missing_only_if_karpenter_provisions_the_pools() -> None:
     caches = caches_with_jobs()
     used = UsedNodes(caches)
-    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
-        "a cloud's own pools leave no trace when empty"
-    )
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus()
     caches.node_pools.put(named("else"))
-    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
-        "a NodePool that makes no pool of ours"
-    )
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus()
     template: Json = {"metadata": {"labels": {POOL: "spot"}}}
     caches.node_pools.put(named("np", spec={"template": template, "limits": {"nodes": "8"}}))
-    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(exists=False), (
-        "Karpenter makes no such node"
-    )
-    assert pool_statuses(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8), (
-        "and at most eight of these"
-    )
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(exists=False)
+    assert pool_statuses(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8)
     caches.nodes.put(node("m", labels={POOL: "missing"}))
-    assert pool_statuses(LADDER, caches, used)["missing"].exists, "another provisioner creates them"
+    assert pool_statuses(LADDER, caches, used)["missing"].exists
     priced = pool_statuses(LADDER, caches, used, price_of={"spot": 2.5}.get)
-    assert [priced[pool].price for pool in ("spot", "missing")] == [2.5, None], "limits of cost read it"
+    assert [priced[pool].price for pool in ("spot", "missing")] == [2.5, None]
 
 
 def test_a_pool_is_missing_since_it_was_seen_last_or_since_the_process_began() -> None:
     began = NOW - timedelta(hours=1)
     missing, gone = MissingPools(began), {"spot": PoolStatus(exists=False)}
-    assert missing.marked(gone, NOW)["spot"].missing_since == began, (
-        "it was not there since the process began: nothing replaces it, and its tier is skipped"
-    )
+    assert missing.marked(gone, NOW)["spot"].missing_since == began
     missing.marked({"spot": PoolStatus()}, NOW)
     later = NOW + timedelta(seconds=5)
-    assert missing.marked(gone, NOW)["spot"].missing_since == NOW, "it existed a moment ago"
-    assert missing.marked(gone, later)["spot"].missing_since == NOW, "each observation keeps the first time"
+    assert missing.marked(gone, NOW)["spot"].missing_since == NOW
+    assert missing.marked(gone, later)["spot"].missing_since == NOW
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
@@ -209,15 +191,15 @@ def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
         caches.nodes.put(node(name, labels={POOL: "spot"}))
     pods.put(worker("w", node="trains"))
     caches.placeholders.put(placeholder("held"))
-    assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
+    assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2
     pods.remove(worker("w", node="trains"))
-    assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
+    assert used.count("spot") == 2
     pods.remove(worker("early", node="trains"))
-    assert used.count("spot") == 1, "now none is"
+    assert used.count("spot") == 1
     caches.nodes.put(node("held", labels={POOL: "other"}))
-    assert (used.count("spot"), used.count("other")) == (0, 1), "a node is where its label says"
+    assert (used.count("spot"), used.count("other")) == (0, 1)
     caches.nodes.retain(set())
-    assert (used.count("spot"), used.count("other")) == (0, 0), "and none is left"
+    assert (used.count("spot"), used.count("other")) == (0, 0)
 
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -236,26 +218,24 @@ def test_passing_time_is_no_jump(passing: list[float]) -> None:
 def test_a_clock_jump_is_returned_until_it_is_settled() -> None:
     clocks = ClockJumps[str]()
     hour = timedelta(hours=1)
-    assert clocks.jump("a", NOON, 0) == ZERO, "nothing is known at first"
-    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), "it was set forward"
-    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), (
-        "a write that failed changed nothing"
-    )
+    assert clocks.jump("a", NOON, 0) == ZERO
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1)
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1)
     clocks.settle("a", NOON + hour, 1)
-    assert clocks.jump("a", NOON + hour + timedelta(seconds=9), 10) == ZERO, "it was accounted for"
-    assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59), "and set back again"
+    assert clocks.jump("a", NOON + hour + timedelta(seconds=9), 10) == ZERO
+    assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59)
 
 
 def test_clock_jumps_are_settled_per_job_and_small_ones_add_up() -> None:
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
-    assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
-    assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
+    assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO
+    assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6)
     clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
-    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is observed for the first time"
+    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO
     clocks.forget("a")
-    assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO, "and so is one made again under its name"
+    assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO
 
 
 A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
@@ -266,17 +246,17 @@ YOUNGER = replace(HALF, uid="b", created=NOW)
 def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
     enqueued: list[JobKey] = []
     gangs = GangContention(enqueued.append)
-    assert gangs.update(B, YOUNGER) is None, "no other gang waits"
-    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
-    assert enqueued == [B], "which is reconciled again: another gang contends with it"
+    assert gangs.update(B, YOUNGER) is None
+    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW)
+    assert enqueued == [B]
     gangs = GangContention(lambda _: None)
     gangs.update(A, HALF)
     gangs.update(B, YOUNGER)
     gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert gangs.update(A, HALF) is None, "no gang is left"
+    assert gangs.update(A, HALF) is None
     gangs.update(B, YOUNGER)
     gangs.forget(B)
-    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"
+    assert gangs.update(A, HALF) is None
 
 
 def test_only_the_youngest_gang_is_enqueued() -> None:
@@ -287,24 +267,22 @@ def test_only_the_youngest_gang_is_enqueued() -> None:
     enqueued.clear()
     for number in range(1000):
         gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
-    assert not enqueued, (
-        "the others' turn comes when the youngest is gone, and a million reconciliations would be for nothing"
-    )
+    assert not enqueued
     gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert enqueued == [A], "the youngest of those that are left"
+    assert enqueued == [A]
 
 
 def test_the_last_yield_is_recorded_per_pool() -> None:
     gangs = GangContention(lambda _: None)
     gangs.update(A, HALF)
-    assert gangs.last_yield_at("spot") is None, "it waits"
+    assert gangs.last_yield_at("spot") is None
     gangs.update(A, replace(HALF, pods_placed=4))
     gangs.update(A, replace(HALF, suspended=True))
-    assert gangs.last_yield_at("spot") is None, "a completely placed gang does not yield"
+    assert gangs.last_yield_at("spot") is None
     gangs.update(A, HALF)
     gangs.update(A, replace(HALF, suspended=True))
-    assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"
-    assert gangs.last_yield_at("other") is None, "of that pool alone"
+    assert gangs.last_yield_at("spot") == NOW
+    assert gangs.last_yield_at("other") is None
 
 
 def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
@@ -322,5 +300,5 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
         )
     ):
         gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
-    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
-    assert not enqueued, "and none is enqueued"
+    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None
+    assert not enqueued

@@ -17,9 +17,9 @@ from pulumi_holdfast.controller.loop.policy_status import (
     PolicyStatusWriter,
     policy_status,
 )
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
-from pulumi_holdfast.ladder.fallback_policy import status_schema
+from pulumi_holdfast.ladder.fallback_policy import STATUS
 from pulumi_holdfast.ladder.json import Json, sequence
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, NOW
 from tests.support.clusters.reconciler import policy
@@ -41,10 +41,10 @@ async def test_a_debounced_task_runs_once_for_several_requests() -> None:
         task_under_test.request()
         await asyncio.sleep(0.1)
     await asyncio.sleep(10)
-    assert len(done) == 1, "after a while"
+    assert len(done) == 1
     task_under_test.request()
     await asyncio.sleep(5)
-    assert len(done) == 2, "and again after the next request"
+    assert len(done) == 2
     task.cancel()
 
 
@@ -61,8 +61,8 @@ async def test_a_failed_debounced_task_is_retried_with_backoff() -> None:
     task = asyncio.create_task(task_under_test.run())
     task_under_test.request()
     await asyncio.sleep(200)
-    assert len(tries) == 5, "until it is done"
-    assert tries[4] - tries[3] > tries[1] - tries[0], "not all at once"
+    assert len(tries) == 5
+    assert tries[4] - tries[3] > tries[1] - tries[0]
     task.cancel()
 
 
@@ -90,14 +90,14 @@ async def test_a_status_is_written_only_when_it_differs() -> None:
     key = JobKey("JobSet", NAMESPACE, "train")
     fixture.job_index.set(key, JobState(uid="u", phase=Phase.RUNNING, pool="spot-a", rank=0, since=NOW))
     await fixture.summaries.write()
-    assert fixture.patches() == 1, "a job is new"
+    assert fixture.patches() == 1
     fixture.caches.policies.put(fixture.api.of(FALLBACK_POLICY)[0])
     kept: CachedPolicy | None = fixture.caches.policies.get(NAMESPACE, "ladder")
-    assert kept is not None, "it is kept"
-    assert kept.status["summary"] == "1 running", "with what was written"
+    assert kept is not None
+    assert kept.status["summary"] == "1 running"
     fixture.summaries.changed(NAMESPACE)
     await fixture.summaries.write()
-    assert fixture.patches() == 1, "nothing has changed"
+    assert fixture.patches() == 1
 
 
 @virtually
@@ -115,7 +115,7 @@ async def test_a_failed_status_write_is_retried() -> None:
     except ApiError:
         fixture.api.fail = lambda _: None
     await fixture.summaries.write()
-    assert fixture.api.of(FALLBACK_POLICY)[0]["status"], "the namespace was not forgotten"
+    assert fixture.api.of(FALLBACK_POLICY)[0]["status"]
 
 
 @virtually
@@ -134,7 +134,7 @@ async def test_a_status_that_is_rejected_keeps_no_other_from_being_written() -> 
     with pytest.raises(ApiError):
         await fixture.summaries.write()
     written = [each["metadata"]["namespace"] for each in fixture.api.of(FALLBACK_POLICY) if "status" in each]
-    assert written == [NAMESPACE], "the one that sorts after it too"
+    assert written == [NAMESPACE]
 
 
 @virtually
@@ -142,10 +142,10 @@ async def test_a_namespace_without_a_ladder_has_no_status() -> None:
     fixture = StatusFixture()
     fixture.summaries.changed("nowhere")
     await fixture.summaries.write()
-    assert fixture.patches() == 0, "there is nothing to write it in"
+    assert fixture.patches() == 0
 
 
-POLICY = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))
+POLICY = Policy(tiers=(Tier(pool="spot"), Tier(pool="on-demand")))
 
 
 def place(pool: str, phase: Phase) -> JobPosition:
@@ -181,19 +181,19 @@ def test_jobs_are_counted_by_tier_and_moving_ones_separately() -> None:
                 "lastTransitionTime": NOW.strftime("%Y-%m-%dT%H:%M:%SZ"),
             }
         ],
-    }, "a job that is bound for a tier is not there yet"
+    }
 
 
 def test_a_policy_status_has_every_field_problems_and_a_summary() -> None:
     status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [], before={}, now=NOW)
-    assert str(status["summary"]).startswith("Invalid: "), "that comes first"
-    assert len(str(status["summary"])) == 512, "as long as the definition takes"
+    assert str(status["summary"]).startswith("Invalid: ")
+    assert len(str(status["summary"])) == 512
     problems = [str(each) for each in sequence(status["problems"])]
     assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
     assert policy_status(POLICY, 1, [], before={}, now=NOW)["summary"] == "No jobs", (
         "0 running would be a question"
     )
-    fields = set(obj(status_schema()["properties"]))
+    fields = {each.name for each in STATUS.fields}
     assert set(policy_status(POLICY, 1, [], before={}, now=NOW)) == fields, (
         "a merge patch leaves nothing of an older one"
     )
@@ -205,8 +205,8 @@ def test_a_policy_status_sums_what_its_jobs_have_used() -> None:
         POLICY, 1, [JobPosition(pool="on-demand", phase=Phase.RUNNING, uses=(use,))] * 2, before={}, now=NOW
     )
     spot, last = (obj(each) for each in sequence(status["tiers"]))
-    assert (spot["nodeHours"], spot["cost"]) == (7, "15.01"), "of the pool, wherever the jobs are now"
-    assert (last["nodeHours"], last["cost"]) == (0, ""), "nothing is known of its price"
+    assert (spot["nodeHours"], spot["cost"]) == (7, "15.01")
+    assert (last["nodeHours"], last["cost"]) == (0, "")
 
 
 def test_a_ladder_is_ready_since_it_was_followed() -> None:
@@ -215,13 +215,11 @@ def test_a_ladder_is_ready_since_it_was_followed() -> None:
 
     first = ready(POLICY, {}, NOW)
     later = NOW + timedelta(hours=1)
-    assert ready(POLICY, {"conditions": [first]}, later) == first, (
-        "a status that has not changed is not written"
-    )
+    assert ready(POLICY, {"conditions": [first]}, later) == first
     broken = ready(NoPolicy(problems=("spec.tiers: got no tier",)), {"conditions": [first]}, later)
-    assert (broken["status"], broken["reason"]) == ("False", "Invalid"), "kubectl wait goes on waiting"
-    assert broken["message"] == "spec.tiers: got no tier", "and the condition says why"
-    assert broken["lastTransitionTime"] != first["lastTransitionTime"], "it has changed"
+    assert (broken["status"], broken["reason"]) == ("False", "Invalid")
+    assert broken["message"] == "spec.tiers: got no tier"
+    assert broken["lastTransitionTime"] != first["lastTransitionTime"]
 
 
 def test_the_job_index_reports_changes_of_positions() -> None:
@@ -230,13 +228,13 @@ def test_the_job_index_reports_changes_of_positions() -> None:
     state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=NOW)
     job_index.set(key, state)
     job_index.set(key, state)
-    assert changed == ["vision"], "the second reconciliation found it where it was"
-    assert list(job_index.counts()) == [(("vision", "spot", "Waiting"), 1)], "for the metrics"
+    assert changed == ["vision"]
+    assert list(job_index.counts()) == [(("vision", "spot", "Waiting"), 1)]
     job_index.set(key, replace(state, pace=Pace(is_late=True)))
-    assert list(job_index.late()) == [(("vision", "spot"), 1)], "it will miss its deadline"
-    assert len(changed) == 2, "which is a change"
+    assert list(job_index.late()) == [(("vision", "spot"), 1)]
+    assert len(changed) == 2
     job_index.set(key, JobState(uid="u", phase=Phase.FINISHED, pool="spot", rank=0, since=NOW))
-    assert job_index.in_namespace("vision") == [], "a finished job has no position"
-    assert changed == ["vision"] * 3, "which is a change"
+    assert job_index.in_namespace("vision") == []
+    assert changed == ["vision"] * 3
     job_index.set(key, None)
-    assert len(changed) == 3, "and then there is none"
+    assert len(changed) == 3

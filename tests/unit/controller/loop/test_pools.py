@@ -18,9 +18,9 @@ from pulumi_holdfast.controller.loop.pools import (
     cheapest,
     parse_offerings,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, POOL, ZONE, CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.local.karpenter import instance_types_file
 from tests.support.builders.job_states import LAST, T0, policy, tier
@@ -64,9 +64,7 @@ def test_the_text_of_karpenters_provider_has_the_prices_of_what_it_offers() -> N
             }
             key = Offering(str(each["name"]), values[CAPACITY_TYPE], values[ZONE])
             sold[key] = cast("float", offering["Price"])
-    assert {key: each.price for key, each in parse_offerings(METRICS).items()} == sold, (
-        "each of them, and no other"
-    )
+    assert {key: each.price for key, each in parse_offerings(METRICS).items()} == sold
 
 
 @pytest.mark.parametrize(
@@ -93,16 +91,16 @@ def test_the_price_of_a_pool_is_that_of_its_cheapest_offering(
 
 def test_an_offering_that_is_sold_out_has_a_price_only_if_all_are() -> None:
     pool = node_pool("x", "y")
-    assert cheapest(pool, offered(x=-1.0, y=3.0)) == 3.0, "Karpenter buys the other one"
+    assert cheapest(pool, offered(x=-1.0, y=3.0)) == 3.0
     assert cheapest(pool, offered(x=-1.0, y=-3.0)) == 1.0, "without any, what it would cost"
 
 
 def test_prices_of_nothing_and_other_metrics_are_passed_over() -> None:
     labels = 'instance_type="x",capacity_type="spot",zone="a"'
     sold_out = f"{PRICE_METRIC}{{{labels}}} 2.5\n{AVAILABLE_METRIC}{{{labels}}} 0\nother_metric not a number"
-    assert parse_offerings(sold_out) == offered(x=-2.5), "its lines alone"
-    assert parse_offerings(f"{PRICE_METRIC}{{{labels}}} 0") == {}, "nothing is for nothing"
-    assert parse_offerings(f"{PRICE_METRIC}{{{labels}}} NaN") == {}, "nor for no number"
+    assert parse_offerings(sold_out) == offered(x=-2.5)
+    assert parse_offerings(f"{PRICE_METRIC}{{{labels}}} 0") == {}
+    assert parse_offerings(f"{PRICE_METRIC}{{{labels}}} NaN") == {}
     with pytest.raises(ValueError, match="could not convert"):
         parse_offerings(f"{PRICE_METRIC}{{{labels}}} much")
 
@@ -130,27 +128,25 @@ async def test_prices_outlive_an_answer_without_any_and_expire_after_an_hour() -
         prices = OfferedPrices(
             address, now=lambda: now[0], node_pools=lambda: pools, changed=count, read=outcomes.append
         )
-        assert prices.of_pool("a-spot") is None, "nothing is read yet"
+        assert prices.of_pool("a-spot") is None
         await prices.refresh()
-        assert (prices.of_pool("a-spot"), [*prices.samples()]) == (2.195764, [(("a-spot",), 2.195764)]), (
-            "it is"
-        )
+        assert (prices.of_pool("a-spot"), [*prices.samples()]) == (2.195764, [(("a-spot",), 2.195764)])
         karpenter.text = "# the replica that does not lead"
         await prices.refresh()
         karpenter.status = 503
         await prices.refresh()
         now[0] += timedelta(minutes=50)
-        assert prices.of_pool("a-spot") == 2.195764, "what was read is used"
-        assert (changes, outcomes) == ([1], [True, True, False]), "jobs are reconciled when a price changes"
+        assert prices.of_pool("a-spot") == 2.195764
+        assert (changes, outcomes) == ([1], [True, True, False])
         pools[:] = [node_pool("g6.12xlarge")]
         prices.node_pools_changed()
-        assert prices.of_pool("a-spot") == 0.46016, "another NodePool has another price"
+        assert prices.of_pool("a-spot") == 0.46016
         now[0] += timedelta(minutes=11)
         await prices.refresh()
-        assert (prices.of_pool("a-spot"), changes) == (None, [2]), "a price of yesterday is none"
+        assert (prices.of_pool("a-spot"), changes) == (None, [2])
     unreachable = OfferedPrices("http://127.0.0.1:1/metrics", now=lambda: T0, node_pools=lambda: pools)
     await unreachable.refresh()
-    assert unreachable.of_pool("a-spot") is None, "and nothing is raised"
+    assert unreachable.of_pool("a-spot") is None
 
 
 @in_event_loop
@@ -166,6 +162,6 @@ async def test_a_node_has_the_price_of_its_own_offering_else_its_pools_else_the_
     nodes = {name: node(name) for name in ("p4d.24xlarge", "retired")}
     ladder = policy(tiers=(tier(price=9.0, facts=DeclaredFacts(capacity=CapacityType.SPOT)), LAST))
     used = used_nodes([], [*nodes], nodes, ladder, price_of_node=prices.of_node)
-    assert [each.kind.price for each in used] == [2.195764, 0.46016], "its own, and its pool's"
+    assert [each.kind.price for each in used] == [2.195764, 0.46016]
     declared = used_nodes([], [*nodes], nodes, ladder)
-    assert {each.kind.price for each in declared} == {9.0}, "without Karpenter's"
+    assert {each.kind.price for each in declared} == {9.0}

@@ -18,21 +18,19 @@ from tests.support.coroutines import in_event_loop
 def test_settings_of_a_pod_and_its_identity_need_no_option(tmp_path: Path) -> None:
     (tmp_path / "namespace").write_text("elsewhere\n")
     settings = parse_settings([], {}, account=tmp_path)
-    assert settings.kubeconfig is None, "it has a service account"
-    assert settings.namespace == "elsewhere", "its lease is where it is"
-    assert settings.port == 8080, "where probes look"
-    assert parse_settings([], {}).identity != parse_settings([], {}).identity, (
-        "a process must never take an older one's lease for its own"
-    )
+    assert settings.kubeconfig is None
+    assert settings.namespace == "elsewhere"
+    assert settings.port == 8080
+    assert parse_settings([], {}).identity != parse_settings([], {}).identity
 
 
 def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_path: Path) -> None:
     variables = {"KUBECONFIG": str(tmp_path / "a")}
-    assert parse_settings([], variables).kubeconfig == tmp_path / "a", "as every client does"
+    assert parse_settings([], variables).kubeconfig == tmp_path / "a"
     given = parse_settings(["--kubeconfig", str(tmp_path / "b")], variables)
-    assert given.kubeconfig == tmp_path / "b", "the last call counts"
+    assert given.kubeconfig == tmp_path / "b"
     others = parse_settings(["--cluster", "west=/etc/west", "--cluster", "east=/etc/east"], {}).clusters
-    assert others == {"west": Path("/etc/west"), "east": Path("/etc/east")}, "tiers name them"
+    assert others == {"west": Path("/etc/west"), "east": Path("/etc/east")}
     with pytest.raises(ConfigError, match="readable kubeconfig"):
         given.access()
 
@@ -55,7 +53,7 @@ def test_invalid_options_are_rejected_with_the_allowed_values(
 ) -> None:
     with pytest.raises(SystemExit):
         parse_settings(arguments, {})
-    assert arguments[-1] in capsys.readouterr().err, "the text names what was given"
+    assert arguments[-1] in capsys.readouterr().err
 
 
 async def _reached(*arguments: str) -> set[str]:
@@ -76,8 +74,8 @@ async def test_another_cluster_with_an_invalid_kubeconfig_is_left_out(
     (tmp_path / "east").write_text(json.dumps(valid))
     (tmp_path / "west").write_text("clusters: 7")
     options = [f"--cluster={name}={tmp_path / name}" for name in ("east", "west", "gone")]
-    assert await _reached(*options) == {"east"}, "the jobs at home move on without the others"
-    assert [each.args for each in caplog.records] == [("west",), ("gone",)], "each is in the log"
+    assert await _reached(*options) == {"east"}
+    assert [each.args for each in caplog.records] == [("west",), ("gone",)]
 
 
 def test_a_log_line_is_one_object_with_its_fields_and_exception() -> None:
@@ -86,18 +84,14 @@ def test_a_log_line_is_one_object_with_its_fields_and_exception() -> None:
     )
     record.job = "JobSet/vision/train"
     line = JsonFormatter().format(record)
-    assert "\n" not in line, "one line"
+    assert "\n" not in line
     found = json.loads(line)
-    assert (found["message"], found["level"], found["job"]) == (
-        "said so\n",
-        "warning",
-        "JobSet/vision/train",
-    ), "and what stands in it"
+    assert (found["message"], found["level"], found["job"]) == ("said so\n", "warning", "JobSet/vision/train")
     try:
         raise KeyError("lost")
     except KeyError as error:
         record = logging.makeLogRecord({"msg": "x", "exc_info": (KeyError, error, error.__traceback__)})
-    assert "KeyError" in json.loads(JsonFormatter().format(record))["exception"], "with where it came from"
+    assert "KeyError" in json.loads(JsonFormatter().format(record))["exception"]
 
 
 @in_event_loop
@@ -114,13 +108,13 @@ async def test_health_readiness_and_metrics_are_served() -> None:
             async with session.get(path) as answer:
                 return answer.status, await answer.text()
 
-        assert (await get("/healthz"))[0] == 200, "it is alive"
-        assert (await get("/readyz"))[0] == 503, "and has not seen the cluster"
+        assert (await get("/healthz"))[0] == 200
+        assert (await get("/readyz"))[0] == 503
         ready[0] = True
-        assert (await get("/readyz"))[0] == 200, "now it has"
+        assert (await get("/readyz"))[0] == 200
         status, text = await get("/metrics")
-        assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True), "in Prometheus' format"
-        assert (await get("/else"))[0] == 404, "and nothing else"
+        assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True)
+        assert (await get("/else"))[0] == 404
 
 
 def test_gauges_are_read_at_each_scrape() -> None:
@@ -129,4 +123,4 @@ def test_gauges_are_read_at_each_scrape() -> None:
         MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), lambda: [(("a",), value[0])]
     )
     value[0] = 5
-    assert b'holdfast_fallback_cached_objects{kind="a"} 5.0' in metrics.text(), "not when they were added"
+    assert b'holdfast_fallback_cached_objects{kind="a"} 5.0' in metrics.text()

@@ -24,10 +24,10 @@ from pulumi_holdfast.controller.jobs.state import (
     Purpose,
     UnreadableState,
 )
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import SLOW_SUSPENSION_AFTER
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, NoPolicy
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -70,30 +70,30 @@ def test_a_job_goes_away_with_its_template_as_it_is_and_is_not_resumed_here() ->
     spent = running(evictions=2)
     moving = decide(spent, observed(losses=(loss(),)), LADDER)
     suspend = only(moving, Suspend)
-    assert (suspend.pool, suspend.state.pool) == ("", "west/a-spot"), "no node here has that pool's label"
+    assert (suspend.pool, suspend.state.pool) == ("", "west/a-spot")
 
     pods_left = replace(SUSPENDED, may_run_here=True, pods_remaining=1)
-    assert not decide(moving.state, pods_left, LADDER).actions, "the gang may still write its checkpoint"
+    assert not decide(moving.state, pods_left, LADDER).actions
 
     gone = decide(moving.state, replace(SUSPENDED, may_run_here=True), LADDER)
-    assert kinds(gone) == [WriteState], "the copy is resumed, not the job"
-    assert (state_of(gone).phase, state_of(gone).waiting_since) == (Phase.AWAY, T0), "its wait begins"
-    assert reasons(gone) == [EventReason.MOVED], "its user learns where it is"
-    assert gone.requeue_at == T0 + 20 * MINUTE, "for as long as procurementTimeout"
+    assert kinds(gone) == [WriteState]
+    assert (state_of(gone).phase, state_of(gone).waiting_since) == (Phase.AWAY, T0)
+    assert reasons(gone) == [EventReason.MOVED]
+    assert gone.requeue_at == T0 + 20 * MINUTE
 
 
 def test_a_tier_of_a_cluster_that_the_controller_cannot_reach_is_skipped() -> None:
     seen = observed(losses=(loss(),), pools={"west/a-spot": PoolStatus(exists=False)})
-    assert only(decide(running(evictions=2), seen, LADDER), Suspend).pool == "on-demand", "the next one"
+    assert only(decide(running(evictions=2), seen, LADDER), Suspend).pool == "on-demand"
 
 
 def test_a_copy_that_gets_its_nodes_ends_the_wait_and_one_that_loses_them_waits_again() -> None:
     waits = away(waiting_since=T0 - MINUTE)
     placed = decide(waits, replace(SUSPENDED, copy=PLACED), LADDER)
-    assert state_of(placed).waiting_since is None, "every pod has a node"
-    assert reasons(placed) == [EventReason.PLACED], "as on any tier"
+    assert state_of(placed).waiting_since is None
+    assert reasons(placed) == [EventReason.PLACED]
     again = decide(placed.state, replace(SUSPENDED, copy=replace(PLACED, pods_placed=3)), LADDER)
-    assert state_of(again).waiting_since == T0, "its tier's timeout runs"
+    assert state_of(again).waiting_since == T0
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_a_job_leaves_a_tier_elsewhere_when(seen: Observation, state: JobState, 
     decision = decide(state, seen, LADDER)
 
     suspend = only(decision, Suspend)
-    assert (suspend.pool, suspend.only_without_nodes) == ("on-demand", False), "its pods are not here"
-    assert reason in reasons(decision), "with the reason"
+    assert (suspend.pool, suspend.only_without_nodes) == ("on-demand", False)
+    assert reason in reasons(decision)
     back = replace(SUSPENDED, pool="on-demand", copy=PLACED)
     waits = decide(decision.state, back, LADDER)
-    assert Resume not in kinds(waits), "the copy may still run"
+    assert Resume not in kinds(waits)
     home = decide(decision.state, replace(back, may_run_here=True, copy=None), LADDER)
-    assert only(home, Resume).pool == "on-demand", "once it cannot"
+    assert only(home, Resume).pool == "on-demand"
 
 
 @pytest.mark.parametrize(
@@ -144,24 +144,24 @@ def test_a_job_stays_away_while(seen: Observation, state: JobState, why: str) ->
 
 
 def test_a_job_without_a_ladder_stays_away() -> None:
-    assert decide(away(), replace(SUSPENDED, copy=PLACED), NoPolicy()).state == away(), "its copy runs on"
+    assert decide(away(), replace(SUSPENDED, copy=PLACED), NoPolicy()).state == away()
 
 
 def test_a_failback_reserves_capacity_here_while_the_copy_runs_and_moves_after_it_is_gone() -> None:
     seen = replace(SUSPENDED, copy=PLACED, checkpoints_on_request=True)
     started = decide(away(), seen, UP)
-    assert only(started, CreatePlaceholders).pool == "a-spot", "the copy is not touched before"
+    assert only(started, CreatePlaceholders).pool == "a-spot"
 
     attempt = failing_back(FailbackStage.TAINTING)
     held = replace(seen, reservation=reserved())
     moving = decide(away(failback=attempt), held, UP)
     suspend = only(moving, Suspend)
-    assert (suspend.pool, suspend.tolerate_reservation) == ("a-spot", True), "onto the reserved nodes"
-    assert state_of(moving).purpose is Purpose.FAILBACK, "a better tier"
+    assert (suspend.pool, suspend.tolerate_reservation) == ("a-spot", True)
+    assert state_of(moving).purpose is Purpose.FAILBACK
 
-    assert Resume not in kinds(decide(moving.state, held, UP)), "the copy is recalled first"
+    assert Resume not in kinds(decide(moving.state, held, UP))
     home = decide(moving.state, replace(held, may_run_here=True, copy=None), UP)
-    assert only(home, Resume).tolerate_reservation, "then it runs on what is reserved for it"
+    assert only(home, Resume).tolerate_reservation
 
 
 def test_a_tier_elsewhere_is_no_target_of_a_failback() -> None:
@@ -173,20 +173,20 @@ def test_a_tier_elsewhere_is_no_target_of_a_failback() -> None:
 def test_a_copy_that_does_not_go_is_reported() -> None:
     state = suspending(pool="on-demand", rank=2, suspended_at=T0 - SLOW_SUSPENSION_AFTER)
     decision = decide(state, replace(SUSPENDED, pool="on-demand"), LADDER)
-    assert reasons(decision) == [EventReason.SLOW_SUSPENSION], "its cluster may not answer"
+    assert reasons(decision) == [EventReason.SLOW_SUSPENSION]
     early = decide(replace(state, suspended_at=T0 - SECOND), replace(SUSPENDED, pool="on-demand"), LADDER)
-    assert not early.events, "pods take their time to terminate"
+    assert not early.events
 
 
 def test_a_user_who_resumes_a_job_before_it_is_away_keeps_it_here() -> None:
     decision = decide(away(waiting_since=T0), observed(), LADDER)
-    assert (state_of(decision).pool, state_of(decision).phase) == ("a-spot", Phase.WAITING), "no copy can run"
+    assert (state_of(decision).pool, state_of(decision).phase) == ("a-spot", Phase.WAITING)
 
 
 def test_a_version_without_tiers_elsewhere_resumes_the_job_on_the_pool_it_selects() -> None:
     read = read_record("{}", write_marker(away()), UID)
-    assert isinstance(read, UnreadableState), "it does not know the phase"
-    assert read.resume_on == "", "so it resumes what its template selects"
+    assert isinstance(read, UnreadableState)
+    assert read.resume_on == ""
 
 
 ON_DEMAND = DeclaredFacts(capacity=CapacityType.ON_DEMAND)
@@ -212,20 +212,20 @@ def test_what_a_copy_spends_on_on_demand_counts_against_the_max_cost_of_its_job(
     began = away(ledger=Ledger(counted_from=T0 - 2 * HOUR, counted_until=T0))
     limited = replace(SUSPENDED, max_cost=MaxCost(amount=250))
     less = decide(began, replace(limited, copy=spent_there(249)), PRICED)
-    assert not {EventReason.MAX_COST_REACHED} & set(reasons(less)), "something is left"
+    assert not {EventReason.MAX_COST_REACHED} & set(reasons(less))
 
     spent = decide(began, replace(limited, copy=spent_there(250)), PRICED)
-    assert reasons(spent) == [EventReason.MAX_COST_REACHED], "it leaves on-demand there"
-    assert only(spent, Suspend).pool == "a-spot", "and waits on the ladder's other tiers, as at home"
-    assert not only(spent, Suspend).only_without_nodes, "what the copy has is not seen here"
+    assert reasons(spent) == [EventReason.MAX_COST_REACHED]
+    assert only(spent, Suspend).pool == "a-spot"
+    assert not only(spent, Suspend).only_without_nodes
 
     asked = replace(limited, max_cost=MaxCost(amount=250, gives_up=True), copy=spent_there(250))
     given_up = decide(began, asked, PRICED)
-    assert reasons(given_up) == [EventReason.GIVEN_UP], "its user asks for that"
-    assert state_of(given_up).phase is Phase.GIVEN_UP, "the copy is recalled, and the job stays suspended"
+    assert reasons(given_up) == [EventReason.GIVEN_UP]
+    assert state_of(given_up).phase is Phase.GIVEN_UP
 
     on_spot = replace(limited, copy=replace(spent_there(250), pool="a-spot", capacity=CapacityType.SPOT))
-    assert state_of(decide(began, on_spot, PRICED)).phase is Phase.AWAY, "a copy on spot spends no more"
+    assert state_of(decide(began, on_spot, PRICED)).phase is Phase.AWAY
 
 
 def test_a_copy_that_is_given_up_for_its_max_cost_does_not_keep_its_job_away() -> None:
@@ -234,8 +234,8 @@ def test_a_copy_that_is_given_up_for_its_max_cost_does_not_keep_its_job_away() -
         spent_there(250), is_given_up=True, pods_placed=0, pool="a-spot", capacity=CapacityType.SPOT
     )
     left = decide(began, replace(SUSPENDED, max_cost=MaxCost(amount=250), copy=copy), PRICED)
-    assert EventReason.TIER_UNAVAILABLE in reasons(left), "no tier is left there"
-    assert only(left, Suspend).pool == "a-spot", "on-demand at home is closed too: it waits for spot"
+    assert EventReason.TIER_UNAVAILABLE in reasons(left)
+    assert only(left, Suspend).pool == "a-spot"
 
 
 PACED = replace(PRICED, restart_cost=12 * MINUTE, hold_timeout=MINUTE)
@@ -246,21 +246,19 @@ def test_the_work_that_a_copy_does_is_work_of_its_job() -> None:
     there = replace(PLACED, pace=Pace(work_done=30 * HOUR, counts_from=T0 - HOUR))
     seen = replace(SUSPENDED, deadline=deadline, copy=there)
     state = state_of(decide(away(pace=Pace(work_done=20 * HOUR)), seen, PACED))
-    assert (pace_of(state).work_done, pace_of(state).counts_from) == (30 * HOUR, T0 - HOUR), (
-        "as recorded there"
-    )
+    assert (pace_of(state).work_done, pace_of(state).counts_from) == (30 * HOUR, T0 - HOUR)
 
     lost = replace(seen, copy=replace(there, pods_placed=0, pace=Pace(work_done=31 * HOUR)))
     waits = pace_of(state_of(decide(state, lost, PACED)))
-    assert (waits.work_done, waits.interruptions) == (31 * HOUR, 1), "its run has ended"
+    assert (waits.work_done, waits.interruptions) == (31 * HOUR, 1)
 
     older = replace(seen, copy=replace(there, pace=Pace(work_done=HOUR)))
     kept = pace_of(state_of(decide(state, older, PACED)))
-    assert kept.work_done == 30 * HOUR, "a controller that does not know what was done before begins at 0"
+    assert kept.work_done == 30 * HOUR
 
     reported = replace(seen, copy=replace(there, pace=Pace(work_done=24 * HOUR, progress=0.5), progress=0.5))
     taken_back = pace_of(state_of(decide(state, reported, PACED)))
-    assert taken_back.work_done == 24 * HOUR, "the program knows better"
+    assert taken_back.work_done == 24 * HOUR
 
 
 def test_a_copy_on_on_demand_is_not_recalled_for_its_slack() -> None:
@@ -271,11 +269,9 @@ def test_a_copy_on_on_demand_is_not_recalled_for_its_slack() -> None:
         deadline=deadline,
         copy=replace(there, capacity=CapacityType.SPOT, pods_placed=0, pace=Pace()),
     )
-    assert EventReason.SLACK_SPENT in reasons(decide(away(pace=Pace()), spot, PACED)), "on spot it is"
+    assert EventReason.SLACK_SPENT in reasons(decide(away(pace=Pace()), spot, PACED))
     safe = replace(spot, copy=replace(there, capacity=CapacityType.ON_DEMAND))
-    assert state_of(decide(away(pace=Pace()), safe, PACED)).phase is Phase.AWAY, (
-        "a move would spend what is left of it"
-    )
+    assert state_of(decide(away(pace=Pace()), safe, PACED)).phase is Phase.AWAY
 
 
 @pytest.mark.parametrize(
@@ -293,7 +289,7 @@ def test_a_copy_on_on_demand_is_not_recalled_for_its_slack() -> None:
 def test_a_job_that_becomes_late_while_it_is_suspended_says_so(state: JobState, seen: Observation) -> None:
     late = replace(seen, deadline=Deadline(finish_by=T0 + HOUR, work=10 * HOUR))
     found = decide(replace(state, pace=Pace()), late, PACED)
-    assert EventReason.DEADLINE_MISSED in reasons(found), "as soon as it is known"
+    assert EventReason.DEADLINE_MISSED in reasons(found)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +304,7 @@ def test_a_job_that_is_stopped_elsewhere_resumes_on_the_tier_that_its_template_s
 ) -> None:
     asked = replace(SUSPENDED, stop_requested=True)
     stopped = state_of(decide(state, asked, LADDER))
-    assert (stopped.phase, stopped.pool) == (Phase.STOPPED, "a-spot"), "as `kubectl holdfast jobs` shows"
+    assert (stopped.phase, stopped.pool) == (Phase.STOPPED, "a-spot")
     resumed = state_of(decide(stopped, observed(pool="a-spot"), LADDER))
-    assert (resumed.phase, resumed.pool) == (Phase.RUNNING, "a-spot"), "as `kubectl holdfast resume` says"
-    assert resumed.moves == stopped.moves, "it is there already"
+    assert (resumed.phase, resumed.pool) == (Phase.RUNNING, "a-spot")
+    assert resumed.moves == stopped.moves

@@ -17,13 +17,13 @@ from pulumi_holdfast.controller.jobs.actions import (
 from pulumi_holdfast.controller.jobs.observation import ContendingGang, JobOutcome, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.pod_shapes import PlacementRequirements, PodShape
 from pulumi_holdfast.controller.jobs.state import FailbackAttempt, FailbackStage, JobState, Phase, Purpose
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, MachineResources
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failback import (
     CHECKPOINT_TIMEOUT,
     ReservationQueue,
     failback_due_at,
 )
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, MachineResources
 from tests.support.builders.job_states import (
     HOUR,
     LAST,
@@ -61,15 +61,13 @@ def test_a_failback_starts_after_return_after_with_the_best_tiers_capacity() -> 
     decision = decide(LOW, replace(ON_DEMAND, now=T0 + 900 * HOUR), policy())
     assert not decision.actions, "it is off unless it is set"
     decision = decide(LOW, replace(ON_DEMAND, now=T0 - SECOND), UP)
-    assert (decision.actions, decision.requeue_at) == ((), T0), "an hour after it came"
-    assert not decide(running(), observed(now=T0 + 9 * HOUR), UP).actions, "it is there"
+    assert (decision.actions, decision.requeue_at) == ((), T0)
+    assert not decide(running(), observed(now=T0 + 9 * HOUR), UP).actions
     decision = decide(LOW, ON_DEMAND, UP)
-    assert kinds(decision) == [WriteState, CreatePlaceholders], (
-        "recorded first, or it would never be released"
-    )
+    assert kinds(decision) == [WriteState, CreatePlaceholders]
     hold = only(decision, CreatePlaceholders)
-    assert (hold.pool, hold.shapes) == ("a-spot", ON_DEMAND.shapes), "room for the whole gang"
-    assert decision.requeue_at == T0 + 10 * MINUTE, "for as long as holdTimeout"
+    assert (hold.pool, hold.shapes) == ("a-spot", ON_DEMAND.shapes)
+    assert decision.requeue_at == T0 + 10 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -90,21 +88,19 @@ def test_a_failback_does_not_start_when(trouble: Observation) -> None:
 def test_placeholders_are_created_until_each_pod_has_one() -> None:
     for there in (None, reserved(pods=2, placed=2, tainted=0)):
         decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=there), UP)
-        assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
+        assert kinds(decision) == [CreatePlaceholders]
     decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0)), UP)
-    assert not decision.actions, "the job runs on where it is"
+    assert not decision.actions
     mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
     decision = decide(
         job_failing_back(), replace(ON_DEMAND, shapes=mixed, reservation=reserved(tainted=0)), UP
     )
-    assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
+    assert kinds(decision) == [CreatePlaceholders]
 
 
 def test_reserved_nodes_are_tainted_once_all_of_them_exist() -> None:
     decision = decide(job_failing_back(), replace(ON_DEMAND, reservation=reserved(tainted=0)), UP)
-    assert kinds(decision) == [WriteState, TaintReservedNodes], (
-        "or a stranger wins a node when its placeholder goes"
-    )
+    assert kinds(decision) == [WriteState, TaintReservedNodes]
     again = decide(decision.state, replace(ON_DEMAND, reservation=reserved(tainted=2)), UP)
     assert kinds(again) == [TaintReservedNodes], "until every node bears it"
 
@@ -118,8 +114,8 @@ def test_a_job_is_moved_once_its_reservation_is_complete() -> None:
         "a-spot",
         Purpose.FAILBACK,
         True,
-    ), "up, and in"
-    assert ReleaseReservation not in kinds(decision), "what is held is kept for it"
+    )
+    assert ReleaseReservation not in kinds(decision)
 
 
 #: A job that checkpoints on request, whose reservation is complete; the decision that asks it; and its answer.
@@ -129,21 +125,21 @@ ANSWERED = replace(LISTENING, checkpoint_requested_at=T0, checkpointed_at=T0)
 
 
 def test_a_job_that_checkpoints_on_request_is_moved_when_it_answers_or_the_timeout_passes() -> None:
-    assert only(ASKED, RequestCheckpoint).at == T0, "a request with its own identity"
+    assert only(ASKED, RequestCheckpoint).at == T0
     waits = decide(ASKED.state, replace(LISTENING, checkpoint_requested_at=T0), UP)
-    assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT), "it is given time to answer"
+    assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT)
     answered = replace(ANSWERED, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND)
-    assert only(decide(ASKED.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
+    assert only(decide(ASKED.state, answered, UP), Suspend).pool == "a-spot"
     again = decide(ASKED.state, replace(LISTENING, now=T0 + SECOND), UP)
-    assert only(again, RequestCheckpoint).at == T0, "the same request"
+    assert only(again, RequestCheckpoint).at == T0
     late = decide(ASKED.state, replace(LISTENING, now=T0 + CHECKPOINT_TIMEOUT), UP)
-    assert Suspend in kinds(late), "SIGTERM asks it once more"
+    assert Suspend in kinds(late)
 
 
 def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
     blocked = decide(ASKED.state, replace(ANSWERED, can_be_suspended=False), UP)
     assert not blocked.actions, "its operator would ignore it"
-    assert Suspend in kinds(decide(ASKED.state, ANSWERED, UP)), "its place is held meanwhile"
+    assert Suspend in kinds(decide(ASKED.state, ANSWERED, UP))
 
 
 def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its_timeout() -> None:
@@ -151,36 +147,32 @@ def test_a_reservation_of_a_job_that_can_neither_move_up_nor_down_ends_after_its
     blocked = running(pool="b-spot", rank=1, evictions=3, failback=attempt)
     for waited, expected in ((9 * MINUTE, attempt), (10 * MINUTE, None)):
         seen = observed(pool="b-spot", now=T0 + waited, can_be_suspended=False)
-        assert state_of(decide(blocked, seen, UP)).failback == expected, "nodes cost while they are reserved"
+        assert state_of(decide(blocked, seen, UP)).failback == expected
 
 
 def test_an_old_checkpoint_is_no_answer() -> None:
     old = replace(ANSWERED, checkpointed_at=T0 - HOUR)
-    assert not decide(ASKED.state, old, UP).actions, "it was for another move"
+    assert not decide(ASKED.state, old, UP).actions
 
 
 def test_after_the_hold_timeout_the_reservation_is_released_and_the_next_tier_is_tried() -> None:
     late = replace(ON_DEMAND, reservation=reserved(placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(job_failing_back(), late, UP)
-    assert kinds(decision) == [WriteState, ReleaseReservation], (
-        "two tiers' capacity is never paid for at once"
-    )
+    assert kinds(decision) == [WriteState, ReleaseReservation]
     state = state_of(decision)
-    assert state.failback is not None, "the second best tier is better than this one too"
-    assert state.failback.pool == "b-spot", "and it is next in the ladder"
-    assert kinds(decide(state, replace(ON_DEMAND, now=late.now), UP)) == [CreatePlaceholders], (
-        "once the first is released"
-    )
+    assert state.failback is not None
+    assert state.failback.pool == "b-spot"
+    assert kinds(decide(state, replace(ON_DEMAND, now=late.now), UP)) == [CreatePlaceholders]
     late = replace(ON_DEMAND, reservation=reserved("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(job_failing_back(pool="b-spot"), late, UP)
-    assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
-    assert state_of(decision).failback is None, "the attempt is over"
-    assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
+    assert kinds(decision) == [WriteState, ReleaseReservation]
+    assert state_of(decision).failback is None
+    assert decision.requeue_at == late.now + HOUR
     stuck = replace(ON_DEMAND, reservation=reserved(), can_be_suspended=False, now=T0 + 10 * MINUTE)
     for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
         assert ReleaseReservation in kinds(
             decide(job_failing_back(stage, "b-spot"), replace(stuck, reservation=reserved("b-spot")), UP)
-        ), "it costs as much as the nodes it would replace"
+        )
 
 
 def test_a_lost_reserved_node_is_requested_again() -> None:
@@ -190,8 +182,8 @@ def test_a_lost_reserved_node_is_requested_again() -> None:
         UP,
     )
     state = state_of(decision)
-    assert state.failback is not None, "its time is not over"
-    assert state.failback.stage is FailbackStage.RESERVING, "there is no room for the whole gang any more"
+    assert state.failback is not None
+    assert state.failback.stage is FailbackStage.RESERVING
 
 
 def test_a_failback_ends_when_return_after_is_removed() -> None:
@@ -204,24 +196,18 @@ def test_a_tier_whose_pool_or_limits_are_insufficient_is_skipped() -> None:
     big = MachineResources(cpu=8000, memory=2**34)
     small = replace(SPOT, facts=DeclaredFacts(machine=big, max_nodes=1))
     ladder = replace(UP, tiers=(small, LOWER, LAST))
-    assert only(decide(LOW, ON_DEMAND, ladder), CreatePlaceholders).pool == "b-spot", (
-        "4 pods of 4 CPUs need 2 machines of 8"
-    )
+    assert only(decide(LOW, ON_DEMAND, ladder), CreatePlaceholders).pool == "b-spot"
     full = replace(ON_DEMAND, pools={"a-spot": PoolStatus(nodes_in_use=4, max_nodes=4)})
-    assert only(decide(LOW, full, UP), CreatePlaceholders).pool == "b-spot", (
-        "the limit counts others' nodes too"
-    )
+    assert only(decide(LOW, full, UP), CreatePlaceholders).pool == "b-spot"
     missing = replace(ON_DEMAND, pools={"a-spot": PoolStatus(exists=False)})
-    assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot", (
-        "no placeholder would ever be placed"
-    )
+    assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot"
 
 
 def test_without_sufficient_limits_an_event_is_recorded_and_the_failback_retried() -> None:
     full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), "nothing is asked for"
-    assert decision.requeue_at == T0 + HOUR, "others may have left by then"
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"])
+    assert decision.requeue_at == T0 + HOUR
 
 
 def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> None:
@@ -230,56 +216,52 @@ def test_a_job_whose_placement_placeholders_cannot_have_stays_where_it_is() -> N
     )
     shapes = (PodShape(count=PODS, requests={}, placement=exclusive),)
     decision = decide(LOW, replace(ON_DEMAND, shapes=shapes), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"]), (
-        "nodes that its pods cannot use would be reserved"
-    )
-    assert "because JobSet places its pods" in decision.events[0].message, "its user may change that"
-    assert decision.requeue_at == T0 + HOUR, "the reminder is as rare as the attempts"
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["CannotFailBack"])
+    assert "because JobSet places its pods" in decision.events[0].message
+    assert decision.requeue_at == T0 + HOUR
 
 
 def test_a_failover_uses_only_a_complete_reservation() -> None:
     middle = running(pool="b-spot", rank=1, evictions=3, failback=failing_back())
     decision = decide(middle, observed(pool="b-spot", reservation=reserved(placed=2, tainted=0)), UP)
     assert kinds(decision) == [Suspend, ReleaseReservation], "it cannot wait for the rest"
-    assert only(decision, Suspend).pool == "on-demand", "down the ladder"
+    assert only(decision, Suspend).pool == "on-demand"
     middle = replace(middle, failback=failing_back(FailbackStage.CHECKPOINTING))
     decision = decide(middle, observed(pool="b-spot", reservation=reserved()), UP)
-    assert only(decision, Suspend).pool == "a-spot", "better than what lies below, and there already"
+    assert only(decision, Suspend).pool == "a-spot"
 
 
 def test_taints_stay_until_all_pods_are_bound() -> None:
     arrived = waiting(failback=failing_back(FailbackStage.MOVING), entered_by_failback=True)
     early = decide(arrived, observed(pods_placed=3, reservation=reserved()), UP)
-    assert kinds(early) == [DeletePlaceholders], "the controller may have died before it did this"
+    assert kinds(early) == [DeletePlaceholders]
     kept = decide(arrived, observed(pods_placed=3, reservation=reserved(pods=0, placed=0, tainted=0)), UP)
     assert not kept.actions, "a stranger could still take the last node"
     bound = decide(arrived, observed(reservation=reserved(pods=0, placed=0, tainted=0)), UP)
-    assert kinds(bound) == [WriteState, ReleaseReservation], "now they are ordinary nodes"
+    assert kinds(bound) == [WriteState, ReleaseReservation]
 
 
 def test_short_failbacks_double_the_wait_until_one_lasts() -> None:
     back = running(entered_by_failback=True, evictions=3, since=T0 - HOUR / 2)
     thrown_out = state_of(decide(back, observed(), UP))
-    assert thrown_out.short_failbacks == 1, "half an hour is less than the hour it waited for it"
+    assert thrown_out.short_failbacks == 1
     assert (
         failback_due_at(replace(LOW, short_failbacks=thrown_out.short_failbacks), UP) == T0 - HOUR + 2 * HOUR
-    ), "twice as long"
-    assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, "but with a limit"
+    )
+    assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR
     back = running(entered_by_failback=True, short_failbacks=3, evictions=3, since=T0 - 2 * HOUR)
-    assert state_of(decide(back, observed(), UP)).short_failbacks == 0, "the market is another one"
-    assert state_of(decide(running(evictions=3), observed(), UP)).short_failbacks == 0, "it began there"
+    assert state_of(decide(back, observed(), UP)).short_failbacks == 0
+    assert state_of(decide(running(evictions=3), observed(), UP)).short_failbacks == 0
 
 
 def test_a_job_that_ends_or_is_suspended_leaves_no_reservation() -> None:
     decision = decide(
         job_failing_back(), replace(ON_DEMAND, outcome=JobOutcome.COMPLETED, reservation=reserved()), UP
     )
-    assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
+    assert kinds(decision) == [WriteState, ReleaseReservation]
     stopped = observed_suspended(pool="on-demand", reservation=reserved())
     decision = decide(job_failing_back(), stopped, UP)
-    assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
-        "its duration is unknown"
-    )
+    assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED)
 
 
 def test_an_eviction_during_a_failback_is_counted() -> None:
@@ -287,13 +269,13 @@ def test_an_eviction_during_a_failback_is_counted() -> None:
         ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=reserved(placed=2, tainted=0)
     )
     state = state_of(decide(job_failing_back(), lost, UP))
-    assert (state.evictions, state.failback) == (1, job_failing_back().failback), "and the hold goes on"
+    assert (state.evictions, state.failback) == (1, job_failing_back().failback)
 
 
 def test_a_job_fails_back_from_a_middle_tier() -> None:
     ladder = policy(tiers=(SPOT, LOWER, tier("c-spot", max_failures=-1)), return_after=HOUR)
     decision = decide(running(pool="b-spot", rank=1), observed(pool="b-spot"), ladder)
-    assert only(decision, CreatePlaceholders).pool == "a-spot", "the last tier need not be reached for that"
+    assert only(decision, CreatePlaceholders).pool == "a-spot"
 
 
 LADDER = policy(tiers=(SPOT, LAST), return_after=HOUR, hold_timeout=10 * MINUTE)
@@ -329,39 +311,39 @@ def test_two_gangs_of_four_with_six_free_nodes_return_one_after_the_other() -> N
                 moved[uid] = now
                 break
     assert list(moved) == ["first"], "with three nodes each neither would return, for 25 hours"
-    assert moved["first"] < T0 + 10 * MINUTE, "at its first attempt"
+    assert moved["first"] < T0 + 10 * MINUTE
 
 
 def test_a_job_does_not_start_a_reservation_beside_an_older_one() -> None:
     waits = decide(RETURNING, observed(pool="on-demand", pools=behind(OLDER)), LADDER)
-    assert reasons(waits) == [], "it is not its turn"
-    assert waits.requeue_at is not None, "it is requeued"
-    assert T0 + MINUTE <= waits.requeue_at <= T0 + 2 * MINUTE, "soon, and not all jobs at once"
+    assert reasons(waits) == []
+    assert waits.requeue_at is not None
+    assert T0 + MINUTE <= waits.requeue_at <= T0 + 2 * MINUTE
     starts = decide(RETURNING, observed(pool="on-demand", pools=behind(YOUNGER)), LADDER)
-    assert "FailbackStarted" in reasons(starts), "the older job has the better claim"
+    assert "FailbackStarted" in reasons(starts)
 
 
 def test_a_job_releases_what_is_reserved_for_it_to_an_older_one() -> None:
     half = reserved(placed=2, tainted=0)
     yields = decide(RESERVING, observed(pool="on-demand", reservation=half, pools=behind(OLDER)), LADDER)
-    assert reasons(yields) == ["FailbackEnded"], "two halves help neither"
-    assert "ReleaseReservation" in [type(action).__name__ for action in yields.actions], "at once"
-    assert state_of(yields).last_failback_at is None, "its own turn comes without another returnAfter"
+    assert reasons(yields) == ["FailbackEnded"]
+    assert "ReleaseReservation" in [type(action).__name__ for action in yields.actions]
+    assert state_of(yields).last_failback_at is None
     keeps = decide(RESERVING, observed(pool="on-demand", reservation=half, pools=behind(YOUNGER)), LADDER)
-    assert reasons(keeps) == [], "the younger job releases its own"
+    assert reasons(keeps) == []
     whole = decide(RESERVING, observed(pool="on-demand", reservation=reserved(), pools=behind(OLDER)), LADDER)
-    assert "FailbackMoving" in reasons(whole), "all of it is used"
+    assert "FailbackMoving" in reasons(whole)
 
 
 def test_the_queue_returns_the_oldest_of_the_others_until_its_reservation_is_whole() -> None:
     queue = ReservationQueue[str]()
     old = observed(pool="on-demand", uid="old", created=T0 - 3 * HOUR, reservation=reserved(placed=2))
     young = observed(pool="on-demand", uid="young", created=T0 - HOUR)
-    assert queue.update("old", RESERVING, old) == {}, "there is no other"
+    assert queue.update("old", RESERVING, old) == {}
     expected = ContendingGang(created=T0 - 3 * HOUR, uid="old")
-    assert queue.update("young", RESERVING, young) == {"a-spot": expected}, "the older one"
+    assert queue.update("young", RESERVING, young) == {"a-spot": expected}
     queue.update("old", RESERVING, replace(old, reservation=reserved()))
-    assert queue.update("young", RESERVING, young) == {}, "a whole reservation blocks no other"
+    assert queue.update("young", RESERVING, young) == {}
     queue.update("old", RESERVING, old)
     queue.forget("old")
-    assert queue.update("young", RESERVING, young) == {}, "nor does a deleted job's"
+    assert queue.update("young", RESERVING, young) == {}

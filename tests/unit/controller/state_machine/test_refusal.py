@@ -8,8 +8,8 @@ from pulumi_holdfast.controller.jobs.actions import EventReason, Resume, Suspend
 from pulumi_holdfast.controller.jobs.observation import JobOutcome, Judgement, Observation
 from pulumi_holdfast.controller.jobs.patches import read_state, write_state
 from pulumi_holdfast.controller.jobs.state import LONGEST_REFUSAL, JobState, Phase
-from pulumi_holdfast.controller.policy.policy import NoPolicy
 from pulumi_holdfast.controller.state_machine.decision import decide
+from pulumi_holdfast.ladder.ladder import NoPolicy
 from tests.support.builders.job_states import (
     HOUR,
     MINUTE,
@@ -69,13 +69,13 @@ def test_what_is_not_judged_is_named() -> None:
 def test_a_job_that_is_not_new_is_only_reported(state: JobState) -> None:
     decision = decide(state, unplaced(WRONG), policy())
     assert Suspend not in kinds(decision)
-    assert EventReason.CANNOT_REACH in reasons(decision)
+    assert EventReason.REFUSED in reasons(decision)
 
 
 def test_a_job_that_cannot_be_suspended_now_is_only_reported() -> None:
     decision = decide(None, unplaced(WRONG, can_be_suspended=False), policy())
     assert kinds(decision) == [WriteState]
-    assert EventReason.CANNOT_REACH in reasons(decision)
+    assert EventReason.REFUSED in reasons(decision)
 
 
 @pytest.mark.parametrize("judgement", [None, WRONG], ids=["not judged again", "still wrong"])
@@ -107,7 +107,7 @@ def test_a_refused_job_that_its_user_resumes_runs_and_is_not_suspended_again() -
     assert EventReason.RESUMED_EXTERNALLY in reasons(resumed)
     again = decide(state, unplaced(WRONG), policy())
     assert Suspend not in kinds(again)
-    assert EventReason.CANNOT_REACH in reasons(again)
+    assert EventReason.REFUSED in reasons(again)
 
 
 def test_a_refused_job_without_its_label_is_handed_over() -> None:

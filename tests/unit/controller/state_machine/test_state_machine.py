@@ -10,10 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pulumi_holdfast.controller.jobs.observation import Cause, Deadline, JobOutcome, MaxCost
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import Ledger, PoolUse
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.decision import Decision, decide
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.ladder import Failures
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Failures, NoPolicy, Policy
 from tests.support.builders.job_states import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, T0, policy, tier, waiting
 from tests.support.fakes.job_elsewhere import JobElsewhere, has_tier_elsewhere, is_settled
 from tests.support.fakes.job_world import JobWorld
@@ -245,14 +244,14 @@ class LadderMachine(RuleBasedStateMachine):
     @invariant()
     def invariants_hold(self) -> None:
         self.elsewhere.check()
-        assert not self.world.violations, f"{self.world.violations}"
+        assert not self.world.violations
 
     @invariant()
     def no_outage_moves_a_job_twice(self) -> None:
         world = self.world
         there = self.elsewhere.there.restarts if self.elsewhere.there is not None else 0
         outages = world.outages + self.elsewhere.restarts_there + there
-        assert world.moves_by_count * SPOT_FAILURES <= outages, "each move by count costs three outages"
+        assert world.moves_by_count * SPOT_FAILURES <= outages
 
     def teardown(self) -> None:
         """Every path ends: with the world healed, the job runs or has ended, and nothing is held."""
@@ -262,12 +261,12 @@ class LadderMachine(RuleBasedStateMachine):
         world.missing, world.can_be_suspended, world.prices = set(), True, {}
         decision = self.come_to_rest()
         self.invariants_hold()
-        assert world.reservation is None, "capacity without a user is still reserved"
+        assert world.reservation is None
         state = world.state()
         if world.stop_requested and world.follows and world.outcome is None and state is not None:
-            assert world.suspended_by is not None, "its user asks to stop it"
+            assert world.suspended_by is not None
         if world.suspended_by == "us" and world.outcome is None:
-            assert state is not None, "a job that we suspended was forgotten"
+            assert state is not None
             assert is_settled(world), f"left suspended by us in {state.phase}: {decision}"
 
     def come_to_rest(self) -> Decision:

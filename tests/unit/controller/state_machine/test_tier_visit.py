@@ -42,15 +42,13 @@ YOUNGER = ContendingGang(uid="younger", created=T0)
 
 def test_an_elastic_job_waits_for_its_pods_without_yielding_and_says_nothing_of_none() -> None:
     decision = decide(waiting(), observed(pods_expected=0, pods_placed=0), policy())
-    assert (state_of(decision).phase, reasons(decision)) == (Phase.RUNNING, []), (
-        "Ray has requested no worker yet"
-    )
+    assert (state_of(decision).phase, reasons(decision)) == (Phase.RUNNING, [])
     grown = observed(pods_placed=2, is_elastic=True, contending_gang=ELDER, now=HALF_OF_THE_WAIT)
     decision = decide(state_of(decision), grown, policy())
-    assert state_of(decision).phase is Phase.WAITING, "two of four workers have no nodes"
-    assert Suspend not in kinds(decide(waiting(), grown, policy())), "the other two work"
+    assert state_of(decision).phase is Phase.WAITING
+    assert Suspend not in kinds(decide(waiting(), grown, policy()))
     late = replace(grown, now=T0 + 15 * MINUTE)
-    assert "NoCapacity" in reasons(decide(waiting(), late, policy())), "as for any other job"
+    assert "NoCapacity" in reasons(decide(waiting(), late, policy()))
 
 
 def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:
@@ -58,8 +56,8 @@ def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:
         waiting(), observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
     )
     suspend = only(decision, Suspend)
-    assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
-    assert suspend.state.waited == HALF_OF_THE_WAIT - T0, "the wait continues after the pause"
+    assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD)
+    assert suspend.state.waited == HALF_OF_THE_WAIT - T0
     decision = decide(
         waiting(), observed(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy()
     )
@@ -67,17 +65,17 @@ def test_only_the_younger_of_two_half_placed_gangs_yields() -> None:
     decision = decide(
         waiting(), observed(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy()
     )
-    assert not decision.actions, "it blocks no gang"
+    assert not decision.actions
 
 
 def test_gangs_yield_one_after_the_other() -> None:
     yielded_at = HALF_OF_THE_WAIT - SECOND
     after = observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=yielded_at)
     decision = decide(waiting(), after, policy())
-    assert not decision.actions, "what a younger one has just let go may be enough for the elder"
-    assert decision.requeue_at == yielded_at + YIELD_INTERVAL, "and if it is not"
+    assert not decision.actions
+    assert decision.requeue_at == yielded_at + YIELD_INTERVAL
     later = decide(waiting(), replace(after, now=yielded_at + YIELD_INTERVAL), policy())
-    assert Suspend in kinds(later), "the next lets go"
+    assert Suspend in kinds(later)
     strange = observed(
         pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=HALF_OF_THE_WAIT + HOUR
     )
@@ -87,8 +85,8 @@ def test_gangs_yield_one_after_the_other() -> None:
 def test_a_gang_yields_after_half_of_the_timeout_or_five_minutes_without_one() -> None:
     early = observed(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
-    assert Suspend not in kinds(decision), "their machines may only be slow to boot"
-    assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is requeued in time"
+    assert Suspend not in kinds(decision)
+    assert decision.requeue_at == HALF_OF_THE_WAIT
     state = waiting(pool="on-demand", rank=2)
     stuck = observed(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
@@ -98,44 +96,36 @@ def test_a_gang_that_yields_pauses_once_its_pods_are_gone() -> None:
     yielding = suspending(pool="a-spot", rank=0, purpose=Purpose.YIELD)
     decision = decide(yielding, observed_suspended(pool="a-spot"), policy())
     state = state_of(decision)
-    assert (kinds(decision), state.phase) == ([WriteState], Phase.PAUSED), "the other gang takes the nodes"
-    assert decision.requeue_at == state.resume_at, "and it is requeued by itself"
-    assert state.resume_at is not None, "every pause has an end"
-    assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE, "soon"
+    assert (kinds(decision), state.phase) == ([WriteState], Phase.PAUSED)
+    assert decision.requeue_at == state.resume_at
+    assert state.resume_at is not None
+    assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE
 
 
 def test_after_a_pause_the_wait_continues() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0, waited=7 * MINUTE, yields=1)
     state = only(decide(paused, observed_suspended(pool="a-spot"), policy()), Resume).state
-    assert (state.waited, state.waiting_since) == (7 * MINUTE, T0), (
-        "or two gangs could block each other forever"
-    )
+    assert (state.waited, state.waiting_since) == (7 * MINUTE, T0)
     late = observed(pods_placed=2, now=T0 + 8 * MINUTE)
-    assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
+    assert only(decide(state, late, policy()), Suspend).pool == "b-spot"
     (placed,) = decide(state, observed(now=T0 + 6 * MINUTE), policy()).events
-    assert placed.message.endswith("after 13m."), "users learn how long the job waited, without its pauses"
+    assert placed.message.endswith("after 13m.")
 
 
 def test_a_new_tier_gives_the_job_its_whole_timeout() -> None:
     moving = suspending(pool="b-spot", rank=1, waited=7 * MINUTE)
     state = only(decide(moving, observed_suspended(pool="b-spot"), policy()), Resume).state
-    assert (state.waited, state.waiting_since) == (0 * MINUTE, T0), "the wait on the tier above is over"
+    assert (state.waited, state.waiting_since) == (0 * MINUTE, T0)
 
 
 @given(st.text(max_size=36), st.integers(0, 50))
 def test_pauses_are_spread_by_uid_and_deterministic(uid: str, yields: int) -> None:
     state = waiting(uid=uid, yields=yields)
-    assert pause_length(state) == pause_length(state), "the same seed gives the same pause"
-    assert SHORTEST_PAUSE <= pause_length(state) <= LONGEST_PAUSE, (
-        "within what the clock's keeper takes for a pause"
-    )
-    assert pause_length(state) != pause_length(waiting(uid=f"{uid}x", yields=yields)), (
-        "two jobs do not come back together"
-    )
+    assert pause_length(state) == pause_length(state)
+    assert SHORTEST_PAUSE <= pause_length(state) <= LONGEST_PAUSE
+    assert pause_length(state) != pause_length(waiting(uid=f"{uid}x", yields=yields))
     doubled = SHORTEST_PAUSE * 2 ** min(yields, 3)
-    assert doubled <= pause_length(state) <= 2 * doubled, (
-        "a pause that was too short is followed by a longer one"
-    )
+    assert doubled <= pause_length(state) <= 2 * doubled
 
 
 def test_two_gangs_that_block_each_other_both_run_eventually() -> None:
@@ -147,8 +137,6 @@ def test_two_gangs_that_block_each_other_both_run_eventually() -> None:
     room = Steps(pools={"a-spot": [(T0, 4)]})
     both = Simulation(policy=policy(), availability=room, now=T0, jobs=jobs)
     both.run(T0 + 24 * HOUR)
-    assert [event.uid for event in both.events if event.report.reason == "Yielded"] == ["younger"], (
-        "one lets go, once"
-    )
-    assert jobs[0].finished_at == HALF_OF_THE_WAIT + HOUR, "the elder has its nodes at once"
+    assert [event.uid for event in both.events if event.report.reason == "Yielded"] == ["younger"]
+    assert jobs[0].finished_at == HALF_OF_THE_WAIT + HOUR
     assert jobs[1].finished_at is not None, f"and the younger runs too: {both.events}"

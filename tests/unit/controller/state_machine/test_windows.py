@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs.actions import CreatePlaceholders, RequestCheckpoint, Suspend
-from pulumi_holdfast.controller.policy.policy import DeclaredFacts, Policy, PolicyTier
 from pulumi_holdfast.controller.state_machine.decision import decide
 from pulumi_holdfast.controller.state_machine.failover import CHECKPOINT_TIMEOUT
 from pulumi_holdfast.controller.state_machine.tier_visit import tier_below, tiers_above
 from pulumi_holdfast.ladder.labels import CapacityType
+from pulumi_holdfast.ladder.ladder import DeclaredFacts, Policy, Tier
 from pulumi_holdfast.ladder.windows import CapacityWindow
 from tests.support.builders.job_states import (
     HOUR,
@@ -32,7 +32,7 @@ from tests.support.builders.job_states import (
 )
 
 
-def block(begins: datetime | None = None, ends: datetime | None = None) -> PolicyTier:
+def block(begins: datetime | None = None, ends: datetime | None = None) -> Tier:
     window = CapacityWindow(begins=begins, ends=ends)
     return tier("block", facts=DeclaredFacts(capacity=CapacityType.RESERVED, window=window))
 
@@ -49,25 +49,25 @@ END = T0 + 3 * HOUR
 def test_a_job_leaves_its_block_when_the_block_ends() -> None:
     before = decide(ON_BLOCK, observed(pool="block", now=END - SECOND), ladder(ends=END))
     assert not before.actions, "until then the capacity is paid for"
-    assert before.requeue_at == END, "and no event comes when it ends"
+    assert before.requeue_at == END
     decision = decide(ON_BLOCK, observed(pool="block", now=END), ladder(ends=END))
-    assert only(decision, Suspend).pool == "b-spot", "it leaves before the cloud takes the machines"
-    assert "CapacityEnds" in reasons(decision), "and an Event says why"
+    assert only(decision, Suspend).pool == "b-spot"
+    assert "CapacityEnds" in reasons(decision)
 
 
 def test_a_job_that_answers_checkpoint_requests_leaves_its_block_with_a_checkpoint() -> None:
     policy_of_block = ladder(ends=END)
     asking = decide(ON_BLOCK, observed(pool="block", now=END, checkpoints_on_request=True), policy_of_block)
-    assert only(asking, RequestCheckpoint).at == END, "the end is known, so nothing need be lost"
-    assert Suspend not in kinds(asking), "the program writes it while it runs"
+    assert only(asking, RequestCheckpoint).at == END
+    assert Suspend not in kinds(asking)
     waits = observed(pool="block", now=END + SECOND, checkpoints_on_request=True, checkpoint_requested_at=END)
     step = decide(ON_BLOCK, waits, policy_of_block)
-    assert not step.actions, "it is asked once"
-    assert step.requeue_at == END + CHECKPOINT_TIMEOUT, "and waited for with a limit"
+    assert not step.actions
+    assert step.requeue_at == END + CHECKPOINT_TIMEOUT
     answered = replace(waits, checkpointed_at=END + SECOND)
-    assert only(decide(ON_BLOCK, answered, policy_of_block), Suspend).pool == "b-spot", "it has it"
+    assert only(decide(ON_BLOCK, answered, policy_of_block), Suspend).pool == "b-spot"
     late = replace(waits, now=END + CHECKPOINT_TIMEOUT)
-    assert only(decide(ON_BLOCK, late, policy_of_block), Suspend).pool == "b-spot", "or it takes too long"
+    assert only(decide(ON_BLOCK, late, policy_of_block), Suspend).pool == "b-spot"
 
 
 def test_an_old_checkpoint_request_does_not_count_for_the_end_of_a_block() -> None:
@@ -78,14 +78,14 @@ def test_an_old_checkpoint_request_does_not_count_for_the_end_of_a_block() -> No
         checkpoint_requested_at=END - HOUR,
         checkpointed_at=END - HOUR,
     )
-    assert only(decide(ON_BLOCK, old, ladder(ends=END)), RequestCheckpoint).at == END, "it is an hour old"
+    assert only(decide(ON_BLOCK, old, ladder(ends=END)), RequestCheckpoint).at == END
 
 
 def test_a_job_does_not_wait_for_a_block_that_has_not_begun() -> None:
     early = observed(pool="block", pods_placed=0)
     decision = decide(waiting(pool="block", rank=0), early, ladder(begins=T0 + HOUR))
-    assert only(decision, Suspend).pool == "b-spot", "no machine comes before"
-    assert "TierUnavailable" in reasons(decision), "and an Event says when it begins"
+    assert only(decision, Suspend).pool == "b-spot"
+    assert "TierUnavailable" in reasons(decision)
 
 
 def test_a_job_returns_as_soon_as_its_block_begins() -> None:
@@ -93,34 +93,28 @@ def test_a_job_returns_as_soon_as_its_block_begins() -> None:
     waits = decide(arrived, observed(pool="b-spot", now=T0 + MINUTE), ladder(begins=begins))
     assert waits.requeue_at == begins, "returnAfter would leave paid machines idle for an hour"
     decision = decide(arrived, observed(pool="b-spot", now=begins), ladder(begins=begins))
-    assert only(decision, CreatePlaceholders).pool == "block", (
-        "its capacity is reserved first, as for any return"
-    )
+    assert only(decision, CreatePlaceholders).pool == "block"
 
 
 def test_a_job_does_not_return_to_a_block_that_ends_soon() -> None:
     now = T0 + 2 * HOUR
     near = ladder(ends=now + HOUR)
-    assert not decide(ON_SPOT, observed(pool="b-spot", now=now), near).actions, (
-        "it would restart twice for less than an hour of training"
-    )
+    assert not decide(ON_SPOT, observed(pool="b-spot", now=now), near).actions
     far = ladder(ends=now + 3 * HOUR)
-    assert only(decide(ON_SPOT, observed(pool="b-spot", now=now), far), CreatePlaceholders).pool == "block", (
-        "three hours are worth it"
-    )
+    assert only(decide(ON_SPOT, observed(pool="b-spot", now=now), far), CreatePlaceholders).pool == "block"
 
 
 def test_the_end_of_a_block_is_no_failback_that_did_not_last() -> None:
     returned = running(pool="block", rank=0, entered_by_failback=True, since=END - MINUTE)
     left = state_of(decide(returned, observed(pool="block", now=END), ladder(ends=END)))
-    assert left.short_failbacks == 0, "the market did not take it back"
+    assert left.short_failbacks == 0
 
 
 def test_a_block_that_ends_on_the_last_tier_is_reported() -> None:
     only_block = policy(tiers=(block(ends=END),))
     decision = decide(ON_BLOCK, observed(pool="block", now=END), only_block)
-    assert not [kind for kind in kinds(decision) if kind is Suspend], "there is no tier to go to"
-    assert "CapacityEnds" in reasons(decision), "its user has to add one"
+    assert not [kind for kind in kinds(decision) if kind is Suspend]
+    assert "CapacityEnds" in reasons(decision)
 
 
 TIMES = st.none() | st.integers(min_value=-10, max_value=10).map(lambda hours: T0 + hours * HOUR)
@@ -138,6 +132,6 @@ def test_a_job_is_sent_only_where_there_is_capacity(
     blocks = policy(tiers=(*tiers, LAST), return_after=HOUR)
     state, now = running(pool=f"block-{rank}", rank=rank), observed(pool=f"block-{rank}")
     below = tier_below(state, now, blocks)
-    assert below is not None, "on-demand capacity has no end"
+    assert below is not None
     sent = [below, *tiers_above(state, now, blocks)]
-    assert all(each.tier.facts.window.is_open(T0) for each in sent), "no other machine would come"
+    assert all(each.facts.window.is_open(T0) for each in sent), "no other machine would come"

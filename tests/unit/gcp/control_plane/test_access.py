@@ -22,11 +22,9 @@ def test_with_a_dns_endpoint_there_is_no_ip_endpoint() -> None:
     assert mapping(made, "controlPlaneEndpointsConfig") == {
         "dnsEndpointConfig": {"allowExternalTraffic": True},
         "ipEndpointsConfig": {"enabled": False},
-    }, "an address would be reachable without IAM"
-    assert mapping(made, "privateClusterConfig") == {"enablePrivateNodes": True}, (
-        "GKE sets it itself, and a value would always show a difference"
-    )
-    assert value(made, "masterAuthorizedNetworksConfig") is None, "ranges apply to addresses"
+    }
+    assert mapping(made, "privateClusterConfig") == {"enablePrivateNodes": True}
+    assert value(made, "masterAuthorizedNetworksConfig") is None
 
 
 def test_access_that_is_closed_to_all_or_without_a_range_is_rejected() -> None:
@@ -38,35 +36,33 @@ def test_access_that_is_closed_to_all_or_without_a_range_is_rejected() -> None:
 
 def test_public_ranges_have_a_public_endpoint_for_them_only() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["203.0.113.0/24", "10.0.0.0/8"]))
-    assert value(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False, (
-        "the DNS name would be open to the internet"
-    )
+    assert value(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False
     assert mapping(made, "privateClusterConfig") == {
         "enablePrivateNodes": True,
         "enablePrivateEndpoint": False,
-    }, "the ranges need the public address"
+    }
     networks = mapping(made, "masterAuthorizedNetworksConfig")
     assert [text(one, "cidrBlock") for one in objects(networks, "cidrBlocks")] == [
         "203.0.113.0/24",
         "10.0.0.0/8",
-    ], "only these ranges"
+    ]
     assert networks["gcpPublicCidrsAccessEnabled"] is False, "it would allow all of Google Cloud's addresses"
     assert networks["privateEndpointEnforcementEnabled"] is True, "otherwise every pod is allowed"
 
 
 def test_private_ranges_have_no_public_endpoint_and_the_clusters_own_authority() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["10.0.0.0/8", "100.64.0.0/10"]))
-    assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True, "it is not reachable outside"
-    assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig"), "it has none"
+    assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True
+    assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig")
     recording = recorded_cluster(lambda args: replace(args, access=AuthorizedNetworks(cidrs=["10.0.0.0/8"])))
     document: Json = json.loads(text(recording.one("pulumi:providers:kubernetes"), "kubeconfig"))
     (found,), (user,) = objects(document, "clusters"), objects(document, "users")
     assert mapping(found, "cluster") == {
         "server": f"https://{GKE_ADDRESS}",
         "certificate-authority-data": AUTHORITY,
-    }, "no public authority signed its certificate"
+    }
     hint = text(user, "user", "exec", "installHint")
-    assert "gcloud components install" in hint, "it describes the installation of the plugin"
+    assert "gcloud components install" in hint
 
 
 @pytest.mark.parametrize(
@@ -76,6 +72,4 @@ def test_in_a_preview_the_api_server_of_a_new_cluster_is_unknown(access: Control
     recording = recorded_cluster(lambda args: replace(args, access=access), preview=True)
     provider = recording.one("pulumi:providers:kubernetes")
     unknown = {name: provider.inputs.get(name) for name in ("kubeconfig", "clusterIdentifier")}
-    assert not any(isinstance(each, str) and "None" in each for each in unknown.values()), (
-        f"a host named None looks like a known server, and clients would wait for it: {unknown}"
-    )
+    assert not any(isinstance(each, str) and "None" in each for each in unknown.values())

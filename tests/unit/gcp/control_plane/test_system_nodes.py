@@ -18,15 +18,15 @@ _NAMES = st.from_regex(r"holdfast-[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?", fullmatch
 
 def test_the_nodes_account_may_write_logs_and_pull_images_before_nodes_start() -> None:
     recording = recorded_cluster()
-    assert text(recording.one(":Account"), "accountId") == "holdfast-dev-nodes", "the nodes' account"
+    assert text(recording.one(":Account"), "accountId") == "holdfast-dev-nodes"
     roles = {text(one, "role"): text(one, "member") for one in recording.of(":IAMMember")}
     assert roles == {
         "roles/container.defaultNodeServiceAccount": f"serviceAccount:{NODE_ACCOUNT}",
         "roles/artifactregistry.reader": f"serviceAccount:{NODE_ACCOUNT}",
-    }, "a pod that escapes has its node's permissions"
+    }
     names = {one.name for one in recording.of(":IAMMember")}
     for kind in (":Cluster", ":NodePool"):
-        assert names <= recording.everything_before(recording.one(kind)), "nodes without them are not healthy"
+        assert names <= recording.everything_before(recording.one(kind))
 
 
 @given(names=st.lists(_NAMES, min_size=2, max_size=2, unique=True))
@@ -38,19 +38,17 @@ def test_account_ids_are_valid_and_never_shared(names: list[str]) -> None:
 
 def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() -> None:
     config = mapping(recorded_cluster().one(":NodePool"), "nodeConfig")
-    assert text(config, "machineType") == "e2-standard-4", "the configured machine"
-    assert not {"spot", "preemptible", "guestAccelerators"} & set(config), (
-        "an eviction would stop the operators, and GKE taints GPU nodes only beside such a pool"
-    )
-    assert mapping(config, "labels") == {"holdfast.dev/system": "true"}, "operators select it"
+    assert text(config, "machineType") == "e2-standard-4"
+    assert not {"spot", "preemptible", "guestAccelerators"} & set(config)
+    assert mapping(config, "labels") == {"holdfast.dev/system": "true"}
     assert value(config, "taints") is None, "GKE's DNS would not tolerate it, and Ray heads run here too"
-    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}, "not the node's permissions"
+    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}
     assert text(config, "serviceAccount") == NODE_ACCOUNT, "the default account may edit the project"
-    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}, "GKE adds it anyway"
+    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}
     assert mapping(config, "shieldedInstanceConfig") == {
         "enableSecureBoot": True,
         "enableIntegrityMonitoring": True,
-    }, "secure boot"
+    }
 
 
 def test_system_nodes_are_in_every_zone_scale_up_and_are_replaced_first() -> None:
@@ -61,11 +59,11 @@ def test_system_nodes_are_in_every_zone_scale_up_and_are_replaced_first() -> Non
         "minNodeCount": 2,
         "maxNodeCount": 5,
         "locationPolicy": "BALANCED",
-    }, "per zone: pods without a selector run here as well"
-    assert "initialNodeCount" in pool.ignore_changes, "the autoscaler sets the number of nodes"
+    }
+    assert "initialNodeCount" in pool.ignore_changes
     assert "name" not in pool.inputs, "a fixed name would require deletion first, and stop the operators"
     upgrades = mapping(pool, "upgradeSettings")
-    assert (upgrades["maxSurge"], upgrades["maxUnavailable"]) == (1, 0), "upgrades keep a node available too"
+    assert (upgrades["maxSurge"], upgrades["maxUnavailable"]) == (1, 0)
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -80,9 +78,9 @@ def test_the_cluster_outputs_are_known() -> None:
 
     def build() -> None:
         cluster = GkeCluster("cluster", cluster_args())
-        assert cluster.cluster_name == "holdfast-dev", "known on preview"
-        assert cluster.workload_pool == "ml.svc.id.goog", "known on preview"
-        assert cluster.system_pool is not None, "pools depend on it"
+        assert cluster.cluster_name == "holdfast-dev"
+        assert cluster.workload_pool == "ml.svc.id.goog"
+        assert cluster.system_pool is not None
         cluster.workload_identity_issuer.apply(known.append)
         cluster.node_service_account_email.apply(known.append)
 
@@ -90,4 +88,4 @@ def test_the_cluster_outputs_are_known() -> None:
     assert sorted(known) == [
         NODE_ACCOUNT,
         "https://container.googleapis.com/v1/projects/ml/locations/europe-west4/clusters/holdfast-dev",
-    ], "pools use the nodes' account, and zonal clusters have this issuer too"
+    ]

@@ -54,7 +54,7 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
         wanted = {f"training-{each}-can-fall-back" for each in KINDS}
         assert names == wanted, f"one {kind} for each"
     for binding in found.of(BINDING):
-        assert binding.depends_on, "a policy without a binding has no effect"
+        assert binding.depends_on
     for each in job_validations(CAPACITY, ("checkpoints",)):
         assert found.one(POLICY, f"job-validation-{each.name}").inputs["spec"] == each.policy, each.name
         binding = found.one(BINDING, f"job-validation-{each.name}-binding")
@@ -63,7 +63,7 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
 
 def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
     for each in job_validations(CAPACITY):
-        assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
+        assert each.policy["failurePolicy"] == "Ignore"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}
         (resources,) = objects(obj(each.policy["matchConstraints"])["resourceRules"])
         assert resources["operations"] == ["CREATE", "UPDATE"]
@@ -72,7 +72,7 @@ def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() 
         }
         account = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
         assert account in conditions["not-by-the-ladder"], "its suspension would be interrupted"
-        assert "deletionTimestamp" in conditions["stays"], "nor is a deletion"
+        assert "deletionTimestamp" in conditions["stays"]
 
 
 def test_no_expression_is_long_because_type_checks_take_the_square_of_its_length() -> None:
@@ -121,8 +121,8 @@ def test_every_variable_is_defined_before_its_use() -> None:
 
 
 def test_a_template_becomes_an_expression_with_the_same_text() -> None:
-    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', "literals and values in their order"
-    assert fill_template("{a}", a="x") == "((x))", "nothing is added"
+    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")'
+    assert fill_template("{a}", a="x") == "((x))"
     assert (
         fill_sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
         == '("no " + (x) + ". Say " + (x) + ".")'

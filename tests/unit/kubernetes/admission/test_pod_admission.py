@@ -40,7 +40,7 @@ def test_each_rule_has_a_policy_as_rendered_before_its_binding() -> None:
     assert described["taint"] == SPOT_RULE.taint.as_taint(), "policies that cannot evaluate CEL read it"
     binding = admission.one(BINDING, "admission-spot-binding")
     assert "admission-spot" in binding.depends_on, "a binding without its policy would let every pod pass"
-    assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}, "it binds its rule's policy"
+    assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}
 
 
 def test_policies_match_only_pod_creation_in_training_namespaces_without_conditions() -> None:
@@ -67,7 +67,7 @@ def test_expressions_escape_values_and_match_exactly_these() -> None:
     assert expression == (
         'object.spec.?nodeSelector[?"example.com/market"].orValue("") in ["spot", "preemptible"]'
     )
-    assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), "init containers need it too"
+    assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu")
 
 
 def test_patches_are_limited_to_their_taint_or_service_account() -> None:

@@ -65,21 +65,21 @@ GKE_SPOT_LABELS = (selection(GKE_SPOT, "true"), selection(GKE_PROVISIONING, "spo
 def test_pods_that_select_a_pool_by_label_or_name_tolerate_its_taint(
     rule: AdmissionRule, taint: taints.Taint, selections: tuple[NodeSelection, ...]
 ) -> None:
-    assert isinstance(rule, TolerationRule), "it adds a toleration"
-    assert rule.taint == taint, "the toleration must match the taint of the pools"
-    assert rule.selections == selections, "spot labels and pools of this taint, and no other pools"
+    assert isinstance(rule, TolerationRule)
+    assert rule.taint == taint
+    assert rule.selections == selections
     requests = (GPU_RESOURCE,) if rule in (GPU_RULE, AKS_GPU_RULE) else ()
-    assert rule.resources == requests, "GKE itself adds the toleration to pods that request GPUs"
+    assert rule.resources == requests
     removed = (DO_NOT_DISRUPT,) if rule in (SPOT_RULE, AKS_SPOT_RULE) else ()
     assert rule.removed_annotations == removed, "interrupted pods must receive the notice, once removed"
 
 
 def test_all_training_pods_with_cluster_autoscalers_disable_scale_down_eviction() -> None:
     expected = AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false")
-    assert expected == AKS_KEPT_RULE == GKE_KEPT_RULE, "both autoscalers evict pods from underused nodes"
-    assert "variables" not in policy_spec(GKE_KEPT_RULE), "unused variables would be evaluated for each pod"
+    assert expected == AKS_KEPT_RULE == GKE_KEPT_RULE
+    assert "variables" not in policy_spec(GKE_KEPT_RULE)
     names = [rule.name for rule in aks_rules(POOLS)]
-    assert len(set(names)) == len(names), "policies are named after the rules"
+    assert len(set(names)) == len(names)
 
 
 def test_eks_keeps_gangs_with_fabric_adapters_in_one_zone() -> None:
@@ -87,9 +87,9 @@ def test_eks_keeps_gangs_with_fabric_adapters_in_one_zone() -> None:
     spec = policy_spec(rule)
     label, affinity = (str(mapping(each, "jsonPatch")["expression"]) for each in objects(spec, "mutations"))
     assert "vpc.amazonaws.com/efa" in str(spec["variables"])
-    assert '"topologyKey": dyn("topology.kubernetes.io/zone")' in affinity, "one zone, not one machine"
+    assert '"topologyKey": dyn("topology.kubernetes.io/zone")' in affinity
     assert "holdfast.dev/efa" in label, "a helper pod in another zone must not attract the gang"
-    assert not eks_rules(efa=False), "no pod can have an adapter"
+    assert not eks_rules(efa=False)
 
 
 @pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])
@@ -98,7 +98,7 @@ def test_a_rule_without_selections_or_with_an_empty_one_is_rejected(
 ) -> None:
     with pytest.raises(ValueError, match="'idle' matches no pod"):
         TolerationRule(name="idle", taint=taints.SPOT)
-    assert TolerationRule(name="gpu", taint=taints.GPU, resources=(GPU_RESOURCE,)), "a request is enough"
+    assert TolerationRule(name="gpu", taint=taints.GPU, resources=(GPU_RESOURCE,))
     with pytest.raises(ValueError, match="empty key or value"):
         NodeSelection(key=key, values=values)
 
@@ -115,11 +115,11 @@ def test_classes_of_spot_pools_select_spot_and_pods_of_their_pools_tolerate_the_
     assert found["gpu"].selections == (NodeSelection(key=POOL, values=("a100-spot", "a100")),)
     assert found["spot"].selections[-1] == NodeSelection(key=POOL, values=("cpu-spot",))
     assert spot_classes(classes) == (NodeSelection(key=COMPUTE_CLASS, values=("gpus-on-spot",)),)
-    assert spot_classes({}) == (), "without classes there is no such label"
+    assert spot_classes({}) == ()
     spot, gpu, _ = gke_rules(())
-    assert isinstance(spot, TolerationRule), "GKE's labels still select spot"
-    assert isinstance(gpu, TolerationRule), "no spot pool outside a class"
-    assert gpu.selections == (NodeSelection(key=POOL, values=()),), "there is no GPU pool to name"
+    assert isinstance(spot, TolerationRule)
+    assert isinstance(gpu, TolerationRule)
+    assert gpu.selections == (NodeSelection(key=POOL, values=()),)
 
 
 FIELD = "holdfast:platform.cluster.version"
@@ -129,7 +129,7 @@ FIELD = "holdfast:platform.cluster.version"
     "version", ["1.36", "1.36.3", "v1.36.3", "1.37", "2.0", "1.36.2-eks-1a2b3c", "1.36+"]
 )
 def test_a_version_that_serves_mutating_policies_is_accepted(version: str) -> None:
-    assert version_problem(FIELD, version, [taints.SPOT]) is None, f"{version} serves the API"
+    assert version_problem(FIELD, version, [taints.SPOT]) is None
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.9", "1.35.9", "0.99"])
@@ -156,7 +156,7 @@ def test_a_malformed_version_is_rejected(version: str) -> None:
 
 def test_the_identity_rule_has_a_policy_of_its_own() -> None:
     rule = workload_identity_rule("trainer")
-    assert policy_name(rule) == "training-identity-pods", "its own name"
+    assert policy_name(rule) == "training-identity-pods"
     (mutation,) = objects(policy_spec(rule), "mutations")
-    assert mutation["patchType"] == "JSONPatch", "like those of taints"
-    assert "variables" not in policy_spec(rule), "the service account is its only condition"
+    assert mutation["patchType"] == "JSONPatch"
+    assert "variables" not in policy_spec(rule)

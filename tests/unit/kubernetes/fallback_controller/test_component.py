@@ -52,42 +52,42 @@ def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() ->
         "fallback-priority",
         "fallback-access",
     }
-    assert needed <= earlier, "and are deleted first"
+    assert needed <= earlier
     priority = controller.one(":PriorityClass").inputs
     assert priority["value"] == -10, "below every job; with a lower one no autoscaler would add a node for it"
-    assert priority["preemptionPolicy"] == "Never", "it waits for free capacity"
+    assert priority["preemptionPolicy"] == "Never"
     assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_several_replicas_have_a_disruption_budget(replicas: int) -> None:
     controller = recorded(replicas)
-    assert obj(controller.one(":Deployment").inputs["spec"])["replicas"] == replicas, "as configured"
+    assert obj(controller.one(":Deployment").inputs["spec"])["replicas"] == replicas
     budgets = controller.of(":PodDisruptionBudget")
-    assert len(budgets) == (replicas > 1), "a single replica could not be drained with a budget"
+    assert len(budgets) == (replicas > 1)
     for budget in budgets:
-        assert obj(budget.inputs["spec"])["maxUnavailable"] == 1, "one replica stays available"
+        assert obj(budget.inputs["spec"])["maxUnavailable"] == 1
 
 
 def test_the_controllers_pods_meet_the_restricted_standard_on_system_nodes_in_different_zones() -> None:
     for namespace in recorded().of("core/v1:Namespace"):
         labels = labels_of(namespace.inputs)
         assert labels["pod-security.kubernetes.io/enforce"] == "restricted", f"{namespace.name} enforces it"
-    assert obj(pod()["securityContext"])["runAsNonRoot"] is True, "it needs no permission on its node"
+    assert obj(pod()["securityContext"])["runAsNonRoot"] is True
     assert container()["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }
-    assert pod()["nodeSelector"] == {"holdfast.dev/system": "true"}, "with the other operators"
+    assert pod()["nodeSelector"] == {"holdfast.dev/system": "true"}
     assert pod()["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
     apart = obj(obj(pod()["affinity"])["podAntiAffinity"])
-    assert "preferredDuringSchedulingIgnoredDuringExecution" in apart, "one zone may fail"
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in apart
 
 
 def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     (port,) = objects(container()["ports"])
-    assert f"--port={port['containerPort']}" in [*objects(container()["args"])], "the port is an argument"
+    assert f"--port={port['containerPort']}" in [*objects(container()["args"])]
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert obj(obj(container()[probe])["httpGet"]) == {"path": path, "port": port["name"]}, f"{probe}"
     annotations = annotations_of(obj(deployment_spec(IMAGES, 2)["template"]))
@@ -97,7 +97,7 @@ def test_probes_and_metrics_use_the_port_that_is_served() -> None:
         "prometheus.io/path": "/metrics",
     }
     service = obj(recorded().one(":Service").inputs["spec"])
-    assert service["clusterIP"] == "None", "each replica has its own metrics"
+    assert service["clusterIP"] == "None"
 
 
 def test_the_controller_reads_prices_where_karpenter_shows_them() -> None:
@@ -106,7 +106,7 @@ def test_the_controller_reads_prices_where_karpenter_shows_them() -> None:
     (found,) = objects(spec["containers"])
     arguments = [str(each) for each in cast("list[str]", found["args"])]
     assert f"--karpenter-metrics={address}" in arguments
-    assert parse_settings(arguments, {}).karpenter_metrics == address, "and it reads its own argument"
+    assert parse_settings(arguments, {}).karpenter_metrics == address
     assert not [each for each in objects(container()["args"]) if "karpenter" in str(each)]
 
 
@@ -124,21 +124,21 @@ def test_each_other_cluster_has_a_kubeconfig_beside_the_token_that_is_for_it(tmp
     mounted = {str(each["name"]): str(each["mountPath"]) for each in objects(main["volumeMounts"])}
     shown, projected = objects(spec["volumes"])
     tokens = objects(obj(projected["projected"])["sources"])
-    assert obj(shown["configMap"])["name"] == obj(config_map.inputs["metadata"])["name"], "its own ConfigMap"
+    assert obj(shown["configMap"])["name"] == obj(config_map.inputs["metadata"])["name"]
     assert config_map.name in recording.everything_before(deployment), "a pod without it would not start"
 
     settings = parse_settings([str(each) for each in objects(main["args"])], {})
-    assert settings.clusters.keys() == {"us-east-2", "on-prem"}, "the names that tiers have for them"
+    assert settings.clusters.keys() == {"us-east-2", "on-prem"}
     for cluster, token in zip(clusters, tokens, strict=True):
         folder, key = settings.clusters[cluster.name].parent, settings.clusters[cluster.name].name
-        assert str(folder) == mounted[str(shown["name"])], "where the kubelet shows the ConfigMap"
+        assert str(folder) == mounted[str(shown["name"])]
         (tmp_path / key).write_text(str(obj(config_map.inputs["data"])[key]))
         access = from_kubeconfig(tmp_path / key)
         requested = obj(token["serviceAccountToken"])
         assert access.server == cluster.server == requested["audience"]
         assert str(access.token_file) == f"{mounted[str(projected['name'])]}/{requested['path']}"
-        assert (access.token, access.certificate) == (None, None), "nothing is stored"
-        assert (access.authority is not None) == (cluster.name == "us-east-2"), "the other's is a public one"
+        assert (access.token, access.certificate) == (None, None)
+        assert (access.authority is not None) == (cluster.name == "us-east-2")
     policies = {name_of(each.inputs) for each in recording.of(":ValidatingAdmissionPolicy")}
     assert policies == {"fallback-controller-writes", "fallback-transfers"}
     assert "jobsets/status" in str(

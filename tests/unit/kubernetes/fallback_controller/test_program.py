@@ -43,8 +43,8 @@ def container(images: ControllerImages) -> Json:
 def test_the_pod_mounts_every_archive_and_imports_from_it() -> None:
     mounted = {str(each["name"]): each for each in objects(container(IMAGES)["volumeMounts"])}
     volumes = {str(each["name"]): obj(each["configMap"])["name"] for each in objects(pod(IMAGES)["volumes"])}
-    assert volumes == {"program": PROGRAM.config_map, "packages": PACKAGES.config_map}, "by their names"
-    assert all(each["readOnly"] for each in mounted.values()), "a program is not changed while it runs"
+    assert volumes == {"program": PROGRAM.config_map, "packages": PACKAGES.config_map}
+    assert all(each["readOnly"] for each in mounted.values())
     (path,) = [
         str(each["value"]) for each in objects(container(IMAGES)["env"]) if each["name"] == "PYTHONPATH"
     ]
@@ -57,9 +57,9 @@ def test_the_pod_mounts_every_archive_and_imports_from_it() -> None:
 
 def test_an_image_with_the_program_in_it_runs_as_it_is() -> None:
     own = controller_images("3.13", "3", None, own="registry.example.com/c:1", archives=())
-    assert own.controller == "registry.example.com/c:1", "the team's image"
-    assert not {"command", "env", "volumeMounts"} & container(own).keys(), "its own command runs"
-    assert "volumes" not in pod(own), "nothing is mounted"
+    assert own.controller == "registry.example.com/c:1"
+    assert not {"command", "env", "volumeMounts"} & container(own).keys()
+    assert "volumes" not in pod(own)
 
 
 def test_archives_are_immutable_config_maps_that_exist_before_the_deployment() -> None:
@@ -80,8 +80,8 @@ def test_changed_modules_get_a_new_config_map_under_a_new_resource() -> None:
     for archive in (PROGRAM, changed):
         args = FallbackControllerArgs(images=replace(IMAGES, archives=(archive,)), replicas=1)
         names.append(record(lambda args=args: FallbackController("fallback", args)).one(":ConfigMap").name)
-    assert names[0] != names[1], "the old one is deleted only after the Deployment no longer mounts it"
-    assert PROGRAM.config_map != changed.config_map, "and both exist while it is updated"
+    assert names[0] != names[1]
+    assert PROGRAM.config_map != changed.config_map
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_images_come_from_the_mirror_unless_one_is_set(
 ) -> None:
     found = controller_images(versions.PYTHON_IMAGE, "3.10.1", mirror, own=own, archives=(PROGRAM,))
     assert (found.controller, found.placeholder) == (controller, placeholder), "the cluster must pull it"
-    assert bool(found.archives) == (own is None), "an own image has the program"
+    assert bool(found.archives) == (own is None)
 
 
 def test_the_limit_of_an_archive_is_that_of_a_config_map() -> None:
-    assert LARGEST_CONFIG_MAP == 1_048_576, "the API server rejects a larger one"
+    assert LARGEST_CONFIG_MAP == 1_048_576

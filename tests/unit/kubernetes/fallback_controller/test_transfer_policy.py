@@ -32,12 +32,12 @@ def test_the_policies_of_each_side_are_bound_and_refuse(
     }
     bindings = [obj(each.inputs["spec"]) for each in recorded.of(":ValidatingAdmissionPolicyBinding")]
 
-    assert set(policies) == expected, "one for jobs that leave, and one for copies that are accepted"
+    assert set(policies) == expected
     assert {str(each["policyName"]) for each in bindings} == set(policies)
-    assert all("Deny" in objects(each["validationActions"]) for each in bindings), "a warning refuses nothing"
+    assert all("Deny" in objects(each["validationActions"]) for each in bindings)
     assert all(each["failurePolicy"] == "Fail" for each in policies.values())
     assert ("home-controller" in str(policies.get(COPIES_POLICY))) is bool(accounts)
 
 
 def test_permits_are_those_of_the_protocol_in_its_order() -> None:
-    assert tuple(each.value for each in Permit) == PERMITS, "the policy compares places in this list"
+    assert tuple(each.value for each in Permit) == PERMITS

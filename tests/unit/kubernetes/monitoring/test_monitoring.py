@@ -105,37 +105,37 @@ def test_every_query_asks_for_exposed_series_and_labels(expression: str) -> None
 
 def test_matched_reasons_and_phases_exist() -> None:
     text = " ".join(EXPRESSIONS)
-    assert set(re.findall(r'phase="(\w+)"', text)) <= {phase.value for phase in Phase}, "or it never fires"
+    assert set(re.findall(r'phase="(\w+)"', text)) <= {phase.value for phase in Phase}
     assert set(re.findall(r'[^_]reason="([A-Z]\w+)"', text)) <= {each.value for each in EventReason}
 
 
 def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
     rules = objects(rule_group()["rules"])
     names = [str(rule["alert"]) for rule in rules]
-    assert len(set(names)) == len(names) == len(ALERTS), "an alert is identified by its name"
+    assert len(set(names)) == len(names) == len(ALERTS)
     for rule in rules:
         annotations = obj(rule["annotations"])
         assert annotations["summary"], f"{rule['alert']} says what is wrong"
         assert annotations["description"], f"{rule['alert']} says what to do"
-        assert obj(rule["labels"])["severity"] in {"warning", "critical"}, "routes depend on it"
+        assert obj(rule["labels"])["severity"] in {"warning", "critical"}
 
 
 def test_panels_do_not_overlap_and_use_the_chosen_data_source() -> None:
     places = [obj(panel["gridPos"]) for panel in objects(dashboard()["panels"])]
-    assert len({(place["x"], place["y"]) for place in places}) == len(PANELS), "each panel has its place"
+    assert len({(place["x"], place["y"]) for place in places}) == len(PANELS)
     for panel in objects(dashboard()["panels"]):
-        assert obj(panel["datasource"])["uid"] == "${datasource}", "the data source is a variable"
+        assert obj(panel["datasource"])["uid"] == "${datasource}"
 
 
 def test_only_what_is_asked_for_is_created() -> None:
     shown = record(lambda: Monitoring("m", has_dashboard=True, has_alerts=False))
     (dashboards,) = shown.of(":ConfigMap")
-    assert labels_of(dashboards.inputs)["grafana_dashboard"] == "1", "the sidecar finds it"
+    assert labels_of(dashboards.inputs)["grafana_dashboard"] == "1"
     assert json.loads(str(obj(dashboards.inputs["data"])["holdfast.json"])) == dashboard()
-    assert not shown.of(":PrometheusRule"), "their kind may be unknown to the cluster"
+    assert not shown.of(":PrometheusRule")
     labels = {"release": "stack"}
     alerted = record(lambda: Monitoring("m", has_dashboard=False, has_alerts=True, labels=labels))
-    assert not alerted.of(":ConfigMap"), "no Grafana is assumed"
+    assert not alerted.of(":ConfigMap")
     for kind in (":PrometheusRule", ":ServiceMonitor"):
         found = labels_of(alerted.one(kind).inputs)
         assert found["release"] == "stack", f"Prometheus selects the {kind} by it"
@@ -144,5 +144,5 @@ def test_only_what_is_asked_for_is_created() -> None:
 def test_the_service_monitor_selects_the_metrics_service() -> None:
     (endpoint,) = objects(service_monitor_spec()["endpoints"])
     (port,) = objects(metrics_service_spec()["ports"])
-    assert (endpoint["port"], port["port"]) == (port["name"], PORT), "by the name of its port"
-    assert obj(service_monitor_spec()["selector"])["matchLabels"] == LABELS, "by the labels of the Service"
+    assert (endpoint["port"], port["port"]) == (port["name"], PORT)
+    assert obj(service_monitor_spec()["selector"])["matchLabels"] == LABELS

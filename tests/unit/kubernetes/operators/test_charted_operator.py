@@ -46,17 +46,17 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
     recording = recorded(preview=preview)
     names = sorted(resource.name for resource in recording if resource.custom)
     assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"]
-    assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
-    assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
+    assert "operator-crds" in controller(recording).depends_on
+    assert "operator-namespace" in crds(recording).depends_on
     assert controller(recording).inputs["skipCrds"] is True, "Helm would never upgrade them"
-    assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are regular templates"
+    assert not crds(recording).inputs.get("skipCrds")
     made = [
         (text(release, "name"), text(release, "namespace"), text(release, "version"))
         for release in (crds(recording), controller(recording))
     ]
     assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")]
     chart = Path(text(crds(recording), "chart"))
-    assert (chart / "Chart.yaml").is_file(), f"{chart} is found from any working directory"
+    assert (chart / "Chart.yaml").is_file()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
 def test_the_controllers_chart_comes_from_the_mirror(charts: str, chart: str, repository: str | None) -> None:
     release = controller(recorded(replace(ARGS, charts=charts)))
     assert text(release, "chart") == chart, f"Helm's form for a chart of {charts}"
-    assert value(release, "repositoryOpts", "repo") == repository, "only repositories are set separately"
+    assert value(release, "repositoryOpts", "repo") == repository
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_controllers_chart_comes_from_the_mirror(charts: str, chart: str, re
     ],
 )
 def test_without_a_mirror_a_chart_is_the_projects_own(chart: str, reference: ChartReference) -> None:
-    assert chart_reference(None, chart) == reference, "Helm's form"
+    assert chart_reference(None, chart) == reference
 
 
 @pytest.mark.parametrize("chart", UPSTREAM)
@@ -100,4 +100,4 @@ def test_every_upstream_chart_is_encrypted_and_has_its_own_name_in_the_mirror(ch
     assert chart_reference("oci://registry.example.com/charts", chart).chart == (
         f"oci://registry.example.com/charts/{chart}"
     )
-    assert UPSTREAM[chart].startswith(("https://", "oci://")), "charts are installed with cluster permissions"
+    assert UPSTREAM[chart].startswith(("https://", "oci://"))

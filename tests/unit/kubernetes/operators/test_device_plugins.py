@@ -56,7 +56,7 @@ def test_each_plugin_has_its_own_release(preview: bool) -> None:
 
 def test_without_fabric_adapters_their_plugin_is_not_installed() -> None:
     names = [text(release, "name") for release in recorded(efa_version=None).of(":Release")]
-    assert names == ["nvidia-device-plugin"], "it would have no node"
+    assert names == ["nvidia-device-plugin"]
 
 
 @pytest.mark.parametrize("which", PLUGINS)
@@ -67,21 +67,21 @@ def test_without_fabric_adapters_their_plugin_is_not_installed() -> None:
 )
 def test_a_plugin_tolerates_all_taints_in_the_system_namespace(which: str, taint: Taint) -> None:
     release = plugin(recorded(), which)
-    assert tolerates(release, taint), "a node without its plugin never offers devices to its pods"
-    assert text(release, "namespace") == "kube-system", "it has a system priority class"
+    assert tolerates(release, taint)
+    assert text(release, "namespace") == "kube-system"
 
 
 def test_nvidias_plugin_runs_on_nodes_of_gpu_pools_only_without_feature_discovery() -> None:
     values = plugin(recorded(), "nvidia")
     selector = value(values, "values", "nodeSelector")
     assert selector == {"nvidia.com/gpu.present": "true"}, "on other nodes it would report errors"
-    assert value(values, "values", "gfd", "enabled") is False, "the pool's machine types define the GPUs"
+    assert value(values, "values", "gfd", "enabled") is False
     assert value(values, "values", "nfd", "enabled") is False, "it would run on every node"
 
 
 def test_the_efa_plugin_runs_on_nodes_with_adapters_from_the_registry_of_its_region() -> None:
     supported = value(plugin(recorded(), "efa"), "values", "supportedInstanceLabels")
-    assert supported == {"keys": ["holdfast.dev/efa"], "values": ["true"]}, "not on every possible type"
+    assert supported == {"keys": ["holdfast.dev/efa"], "values": ["true"]}
     repository = text(plugin(recorded(), "efa"), "values", "image", "repository")
     assert repository == "602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/aws-efa-k8s-device-plugin"
 
@@ -99,8 +99,8 @@ UPSTREAM = "quay.io/kuberay/operator"
 
 @pytest.mark.parametrize("mirror", ["registry.example.com/mirror", "registry.example.com/mirror/"])
 def test_a_mirror_replaces_the_registrys_host_and_keeps_the_path(mirror: str) -> None:
-    assert image(mirror, UPSTREAM) == "registry.example.com/mirror/kuberay/operator", "the path is kept"
-    assert image(None, UPSTREAM) == UPSTREAM, "as published"
+    assert image(mirror, UPSTREAM) == "registry.example.com/mirror/kuberay/operator"
+    assert image(None, UPSTREAM) == UPSTREAM
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_mirror_replaces_the_registrys_host_and_keeps_the_path(mirror: str) ->
     ],
 )
 def test_each_region_has_its_own_eks_registry(region: str, registry: str) -> None:
-    assert eks_registry(region) == registry, "the one that its endpoint reaches"
+    assert eks_registry(region) == registry
 
 
 def test_a_registry_is_an_account_in_a_region() -> None:

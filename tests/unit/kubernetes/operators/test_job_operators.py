@@ -40,9 +40,9 @@ def pod_settings(*, replicas: int = 1) -> tuple[Json, Json]:
 def test_each_operator_has_its_own_namespace_and_releases_for_crds_and_controller(preview: bool) -> None:
     recording = recorded(preview=preview)
     releases = {text(release, "name") for release in recording.of(":Release")}
-    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, "users see these names"
+    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}
     namespaces = {text(namespace, "metadata", "name") for namespace in recording.of(":Namespace")}
-    assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are separate"
+    assert namespaces == {"jobset-system", "kuberay-system"}
 
 
 def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None:
@@ -57,7 +57,7 @@ def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None
     ]
     recording = recorded(charts=None)
     jobset = recording.one(":Release", "operators-jobset-controller")
-    assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own registry"
+    assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset"
     kuberay = recording.one(":Release", "operators-kuberay-controller")
     assert text(kuberay, "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm"
 
@@ -73,14 +73,14 @@ def test_replicas_prefer_different_zones() -> None:
 @pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
 def test_several_replicas_elect_a_leader(replicas: int, elects: bool) -> None:
     jobset, kuberay = chart_values(replicas=replicas)
-    assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas, "as requested"
-    assert value(jobset, "controller", "leaderElection", "enable") is elects, "one replica needs no election"
-    assert kuberay["leaderElectionEnabled"] is elects, "one replica needs no election"
+    assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas
+    assert value(jobset, "controller", "leaderElection", "enable") is elects
+    assert kuberay["leaderElectionEnabled"] is elects
 
 
 def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
     for settings in pod_settings():
-        assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}, "they are never interrupted"
+        assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}
         assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
@@ -90,5 +90,5 @@ def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
     for settings in pod_settings():
         for labels in (mapping(aks, "nodeLabels"), mapping(gke, "labels")):
             assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise pods stay pending"
-    assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"], "AKS's services tolerate it"
+    assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"]
     assert not gke.get("taints"), "GKE's own services run there and would not tolerate it"

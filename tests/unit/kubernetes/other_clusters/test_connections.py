@@ -13,7 +13,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.clusters import config_map_d
 from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
 from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.other_stack import OtherStack
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import asking_component, record
 from tests.support.json_objects import obj, objects
 
 ISSUER: Final = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
@@ -30,7 +30,7 @@ def read(outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
     found: list[object] = []
 
     def build() -> None:
-        others = other_clusters([section], issuer=ISSUER)
+        others = other_clusters([section], issuer=ISSUER, parent=asking_component())
         pulumi.Output.all(
             config_map_data(others.connections)["there"], list(volumes(others.connections))
         ).apply(found.extend)
@@ -49,28 +49,28 @@ def test_a_cluster_whose_cloud_exchanges_tokens_gets_one_for_that_cloud() -> Non
     exchange = token_exchange(PROVIDER, "from-home@ml.iam.gserviceaccount.com")
     exchanges = {ISSUER: exchange, "https://another": token_exchange("projects/2", "x@y")}
     kubeconfig, mounted, warnings = read({"tokenExchanges": exchanges})
-    assert warnings == [], "all is well"
+    assert warnings == []
     assert f"'audience': 'https://iam.googleapis.com/{PROVIDER}'" in str(mounted)
     user = user_of(kubeconfig)
     read_back = exchange_of(user)
-    assert isinstance(read_back, GoogleExchange), "the controller knows how"
-    assert read_back.audience == f"//iam.googleapis.com/{PROVIDER}", "by the entry for this issuer"
+    assert isinstance(read_back, GoogleExchange)
+    assert read_back.audience == f"//iam.googleapis.com/{PROVIDER}"
     (extension,) = objects(user["extensions"])
     google = obj(obj(extension["extension"])["google"])
     assert obj(google["credential_source"])["file"] == user["tokenFile"]
-    assert extension["name"] == EXTENSION, "kubectl ignores it"
+    assert extension["name"] == EXTENSION
 
 
 def test_a_cluster_that_takes_tokens_as_they_are_gets_one_for_its_api_server() -> None:
     kubeconfig, mounted, warnings = read({})
-    assert warnings == [], "EKS exports no exchange"
-    assert f"'audience': '{SERVER}'" in str(mounted), "its address is the audience"
-    assert user_of(kubeconfig).keys() == {"tokenFile"}, "which is sent as it is"
+    assert warnings == []
+    assert f"'audience': '{SERVER}'" in str(mounted)
+    assert user_of(kubeconfig).keys() == {"tokenFile"}
 
 
 def test_a_cluster_that_does_not_accept_jobs_of_this_one_is_a_warning_with_the_entry() -> None:
     kubeconfig, _, warnings = read({"tokenExchanges": {"https://another": {}}})
     (warning,) = warnings
-    assert ISSUER in warning, "what is missing there"
-    assert "acceptsFrom" in warning, "and where"
+    assert ISSUER in warning
+    assert "acceptsFrom" in warning
     assert user_of(kubeconfig).keys() == {"tokenFile"}

@@ -41,10 +41,10 @@ def warnings(outputs: Json, *, pool: str = "a100-spot", region: str = "us-east-1
 
 def test_tier_has_the_facts_that_its_own_stack_judges_by() -> None:
     fields = exported_fields(THERE, namespace="vision", pool="a100", region="us-east-1")
-    assert fields["facts"] == facts_object(POOLS["a100"]), "one model of facts, here and there"
+    assert fields["facts"] == facts_object(POOLS["a100"])
     exported = {"ladder": ["a100-spot", "a100"], "checkpoints": URI, "reachesCheckpoints": True}
     assert fields["exported"] == {"stack": THERE["stack"], **exported}
-    assert not warnings(THERE), "its jobs can run there, and find their checkpoints"
+    assert not warnings(THERE)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_tier_has_the_facts_that_its_own_stack_judges_by() -> None:
 )
 def test_checkpoints_are_judged_alike_on_every_cloud(uri: str) -> None:
     there: Json = {**THERE, "checkpointUris": {"vision": uri}}
-    assert not warnings(there, uri=uri), "one store, whichever cloud it is on"
-    assert "starts without its own" in warnings(there), "and another one is not found"
+    assert not warnings(there, uri=uri)
+    assert "starts without its own" in warnings(there)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_checkpoints_are_judged_alike_on_every_cloud(uri: str) -> None:
 )  # fmt: skip
 def test_what_is_wrong_or_not_known_of_a_tier_elsewhere_is_said(outputs: Json, pool: str, words: str) -> None:
     found = warnings(outputs, pool=pool)
-    assert words in found, "a preview without the policy pack says it, too"
-    assert f"tier 2 → pool us-east-2/{pool}" in found, "the tier is named as the status of jobs names it"
+    assert words in found
+    assert f"tier 2 → pool us-east-2/{pool}" in found
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_isolated_network_leads_to_buckets_and_registries_of_its_own_region(
 ) -> None:
     isolated: Json = {**THERE, "network": {"region": region, "isolated": True}}
     fields = mapping(exported_fields(isolated, namespace="vision", pool="a100", region=region)["exported"])
-    assert fields["reachesCheckpoints"] is True, "another cluster in the region of the bucket"
-    assert fields["registry"] == registry, "its endpoints lead to the registries of its region alone"
+    assert fields["reachesCheckpoints"] is True
+    assert fields["registry"] == registry
 
 
 def test_pool_that_is_too_small_there_is_said_with_the_check() -> None:

@@ -89,7 +89,7 @@ def test_gang_that_fits_its_pool_passes_every_check(job: Shape, pool: PoolFacts,
     ],
 )
 def test_one_change_fails_one_check(job: Shape, pool: PoolFacts, check: str):
-    assert checks(job, pool) == [check], "and no other check"
+    assert checks(job, pool) == [check]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_one_change_fails_one_check(job: Shape, pool: PoolFacts, check: str):
     ],
 )
 def test_unknown_value_leaves_its_check_undetermined(job: Shape, pool: PoolFacts, check: str):
-    assert checks(job, pool, Undetermined) == [check], "the value may turn out either way"
-    assert checks(job, pool) == [], "no check fails"
+    assert checks(job, pool, Undetermined) == [check]
+    assert checks(job, pool) == []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_unknown_value_leaves_its_check_undetermined(job: Shape, pool: PoolFacts
     ],
 )
 def test_toleration_tolerates_the_taints_that_it_matches(toleration: Toleration, *, tolerates: bool):
-    assert toleration.tolerates(SPOT) is tolerates, "as in the scheduler"
+    assert toleration.tolerates(SPOT) is tolerates
 
 
 @pytest.mark.parametrize(
@@ -149,40 +149,34 @@ def test_pods_with_adapters_fit_the_machine_types_that_have_as_many(
     machines = tuple(machine_capacity(table[name], Provisioner.EKS, efa=uses) for name in types)
     job = shape(requests=Resources(cpu_millis=48_000, memory_mib=512 * 1024, gpus=8, efa=efa))
     found = checks(job, on_demand(machines=machines))
-    assert found == ([] if fits else ["machine"]), (
-        "a pool without `efa` and a machine with fewer cannot run it"
-    )
+    assert found == ([] if fits else ["machine"])
 
 
 def test_gang_that_fits_only_if_smaller_machines_are_bought_is_undetermined():
     small = replace(P4D, name="p4d.half", capacity=replace(P4D.capacity, cpu_millis=48_000))
     pool = on_demand(machines=(small, P4D), limits=Limits(cpu_millis=4 * 96_000))
-    assert checks(shape(pods=5), pool, Undetermined) == ["gang"], "each machine is counted as the larger type"
-    assert checks(shape(pods=4), pool, Undetermined) == [], "four of the larger type are within the limit"
+    assert checks(shape(pods=5), pool, Undetermined) == ["gang"]
+    assert checks(shape(pods=4), pool, Undetermined) == []
 
 
 def test_limit_of_nodes_that_one_plan_may_exceed_proves_nothing_but_0():
     soft = on_demand(limits=Limits(nodes=3, nodes_are_exact=False))
-    assert (checks(shape(), soft), checks(shape(), soft, Undetermined)) == ([], ["gang"]), (
-        "one plan may exceed it"
-    )
-    assert checks(shape(pods=3), soft, Undetermined) == [], "three are within it"
-    assert checks(shape(), on_demand(limits=Limits(nodes=0, nodes_are_exact=False))) == ["gang"], (
-        "no plan starts"
-    )
+    assert (checks(shape(), soft), checks(shape(), soft, Undetermined)) == ([], ["gang"])
+    assert checks(shape(pods=3), soft, Undetermined) == []
+    assert checks(shape(), on_demand(limits=Limits(nodes=0, nodes_are_exact=False))) == ["gang"]
 
 
 def test_gang_message_rounds_the_nodes_up():
     (result,) = check_pool(shape(pods=33, requests=SMALL_PODS), on_demand())
-    assert isinstance(result, Failed), "four fit on each of eight machines"
-    assert "`maxNodes` to 9 or more" in result.fix, "the pod that is left over needs a node, too"
+    assert isinstance(result, Failed)
+    assert "`maxNodes` to 9 or more" in result.fix
 
 
 def test_gang_message_names_pods_and_nodes():
     (result,) = check_pool(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
-    assert isinstance(result, Failed), "eight machines are too few for sixteen pods"
-    assert "room for at most 8 of the 16 pods" in result.reason, "the pods that fit, of how many"
-    assert "Raise `maxNodes` to 16 or more" in result.fix, "the fix names the value to set"
+    assert isinstance(result, Failed)
+    assert "room for at most 8 of the 16 pods" in result.reason
+    assert "Raise `maxNodes` to 16 or more" in result.fix
 
 
 HALF = shape(pods=5)
@@ -211,14 +205,14 @@ def test_shapes_of_one_job_need_room_together(
 ):
     found = [*check_together(shapes, pool)]
     told = True if not found else False if isinstance(found[0], Failed) else UNKNOWN
-    assert told is fits, "each of them alone fits on eight machines"
+    assert told is fits
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.integers(1, 12))
 def test_shapes_with_a_machine_for_each_pod_are_never_refused(gangs: list[int], nodes: int):
     shapes = [shape(pods=pods) for pods in gangs]
     refused = bool([*check_together(shapes, on_demand(limits=Limits(nodes=nodes)))])
-    assert not (refused and sum(gangs) <= nodes), "a machine for each pod is enough"
+    assert not (refused and sum(gangs) <= nodes)
 
 
 ARM = replace(P4D, name="arm", labels={ARCH: "arm64", INSTANCE_TYPE: "arm"})
@@ -243,17 +237,15 @@ def test_pods_run_on_machines_with_the_labels_that_they_select(
     job: Shape, machines: tuple[MachineCapacity, ...], failed: list[str], open_: list[str]
 ):
     pool = on_demand(machines=machines)
-    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_), (
-        "by the labels of each type"
-    )
+    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_)
 
 
 def test_selector_and_room_are_reported_together():
     large = replace(P4D.allocatable, gpus=64)
     job = shape(selector={"disk": "nvme"}, requests=large)
-    assert checks(job, ON_FAST) == ["selector", "machine"], "no machine has room once the selector is fixed"
+    assert checks(job, ON_FAST) == ["selector", "machine"]
     many = shape(selector={"disk": "nvme"}, pods=1000)
-    assert checks(many, ON_FAST) == ["selector", "gang"], "nor has the pool"
+    assert checks(many, ON_FAST) == ["selector", "gang"]
 
 
 def test_gang_counts_only_machines_that_its_pods_select():
@@ -264,10 +256,10 @@ def test_gang_counts_only_machines_that_its_pods_select():
         allocatable=replace(P4D.allocatable, gpus=4),
         labels={ARCH: "amd64", INSTANCE_TYPE: "small"},
     )
-    assert checks(job, on_demand(machines=(INTEL, small))) == [], "five on up to eight of the larger type"
+    assert checks(job, on_demand(machines=(INTEL, small))) == []
     assert checks(replace(job, selector={INSTANCE_TYPE: "small"}), on_demand(machines=(INTEL, small))) == [
         "machine"
-    ], "the type that is selected has too few GPUs"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -283,9 +275,7 @@ def test_device_that_no_machine_is_known_to_have(
 ):
     pool = on_demand(machines=(replace(P4D, has_all_devices=has_all),))
     job = shape(requests=replace(shape().requests, devices=devices))
-    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_), (
-        "Karpenter knows all devices"
-    )
+    assert (checks(job, pool), checks(job, pool, Undetermined)) == (failed, open_)
 
 
 @pytest.mark.parametrize(("devices", "named"), [({}, False), ({EPHEMERAL_STORAGE: 10}, True)])
@@ -295,39 +285,31 @@ def test_message_about_room_names_the_devices_that_pods_request(devices: dict[st
     pool = on_demand(machines=(small,))
     found = [*check_pool(job, pool), *check_together((job, job), pool)]
     reasons = [each.reason for each in found if isinstance(each, Failed)]
-    assert len(reasons) == 2, "no GPUs for one pod, nor for all"
-    assert [EPHEMERAL_STORAGE in each for each in reasons] == [named, named], "the rest does not explain it"
+    assert len(reasons) == 2
+    assert [EPHEMERAL_STORAGE in each for each in reasons] == [named, named]
 
 
 @pytest.mark.parametrize(("device", "found"), [(EPHEMERAL_STORAGE, []), ("example.com/fpga", ["gang"])])
 def test_shapes_that_run_together_do_not_lack_a_device_that_nodes_may_have(device: str, found: list[str]):
     job = shape(pods=1, requests=replace(SMALL_PODS, devices={device: 1}))
     together = check_together((job, job), on_demand())
-    assert [each.check for each in together if isinstance(each, Failed)] == found, (
-        "the pool's disk is not known"
-    )
+    assert [each.check for each in together if isinstance(each, Failed)] == found
 
 
 def test_pods_that_never_share_a_node_need_one_each():
     job = shape(pods=9, requests=SMALL_PODS)
-    assert checks(job, on_demand()) == [], "four fit on each of eight machines"
-    assert checks(replace(job, one_per_node=True), on_demand()) == ["gang"], "but not side by side"
+    assert checks(job, on_demand()) == []
+    assert checks(replace(job, one_per_node=True), on_demand()) == ["gang"]
 
 
 def test_gang_in_one_zone_has_only_the_nodes_of_one_zone():
     limits = Limits(nodes=8, nodes_in_zone=4)
-    assert checks(shape(pods=8), on_demand(limits=limits)) == [], "eight in two zones"
-    assert checks(shape(pods=8, same_placement=Placement.ZONE), on_demand(limits=limits)) == ["gang"], (
-        "four in one"
-    )
-    assert checks(shape(pods=8, zones=frozenset({"us-east-1a"})), on_demand(limits=limits)) == ["gang"], (
-        "volumes"
-    )
+    assert checks(shape(pods=8), on_demand(limits=limits)) == []
+    assert checks(shape(pods=8, same_placement=Placement.ZONE), on_demand(limits=limits)) == ["gang"]
+    assert checks(shape(pods=8, zones=frozenset({"us-east-1a"})), on_demand(limits=limits)) == ["gang"]
     near = shape(pods=4, same_placement=Placement.HOST_GROUP)
-    assert checks(near, on_demand(), Undetermined) == ["placement"], (
-        "the pool does not say how its nodes are placed"
-    )
-    assert checks(near, on_demand(is_compact=True), Undetermined) == [], "the pool does"
+    assert checks(near, on_demand(), Undetermined) == ["placement"]
+    assert checks(near, on_demand(is_compact=True), Undetermined) == []
 
 
 def test_pods_that_select_another_zone_than_their_volumes_are_in_run_nowhere():
@@ -335,12 +317,10 @@ def test_pods_that_select_another_zone_than_their_volumes_are_in_run_nowhere():
     anywhere = on_demand(
         zones=None, labels={ZONE: LabelValues(values=frozenset({"us-east-1a", "us-east-1b"}))}
     )
-    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1b"}), anywhere) == ["zones"], (
-        "two zones at once"
-    )
-    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1a"}), anywhere) == [], "the same zone"
+    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1b"}), anywhere) == ["zones"]
+    assert checks(shape(zones=volumes, selector={ZONE: "us-east-1a"}), anywhere) == []
     away = ((Requirement(key=ZONE, operator="NotIn", values=("us-east-1a",)),),)
-    assert checks(shape(zones=volumes, affinity=away), anywhere) == ["selector"], "the affinity excludes it"
+    assert checks(shape(zones=volumes, affinity=away), anywhere) == ["selector"]
 
 
 def test_label_that_is_not_known_hides_no_contradiction_of_others():
@@ -349,27 +329,19 @@ def test_label_that_is_not_known_hides_no_contradiction_of_others():
         selector={ARCH: "amd64", "disk": "fast"},
         affinity=((Requirement(key=ARCH, operator="NotIn", values=("amd64",)),),),
     )
-    assert checks(job, pool) == ["selector"], "no node is amd64 and is not"
-    assert checks(job, pool, Undetermined) == ["selector"], "whatever its disk is"
+    assert checks(job, pool) == ["selector"]
+    assert checks(job, pool, Undetermined) == ["selector"]
 
 
 def test_pool_whose_requirements_exclude_every_machine_takes_no_pods():
-    assert checks(shape(), on_demand(machines=(), unsatisfiable=("zone",))) == ["machine"], (
-        "Karpenter makes no node"
-    )
-    assert checks(shape(), on_demand(undecided_by=("bandwidth",)), Undetermined) == ["machine"], (
-        "some may be excluded"
-    )
+    assert checks(shape(), on_demand(machines=(), unsatisfiable=("zone",))) == ["machine"]
+    assert checks(shape(), on_demand(undecided_by=("bandwidth",)), Undetermined) == ["machine"]
 
 
 def test_min_values_that_the_fitting_types_do_not_have_keep_karpenter_from_making_nodes():
     few = {INSTANCE_TYPE: 2}
-    assert checks(shape(), on_demand(machines=(INTEL, ARM), min_values=few), Undetermined) == [
-        "architecture"
-    ], "two"
-    assert checks(shape(), on_demand(machines=(INTEL,), min_values=few)) == ["minValues"], (
-        "one type is too few"
-    )
+    assert checks(shape(), on_demand(machines=(INTEL, ARM), min_values=few), Undetermined) == ["architecture"]
+    assert checks(shape(), on_demand(machines=(INTEL,), min_values=few)) == ["minValues"]
 
 
 def test_min_values_count_the_types_of_one_term_of_affinity():
@@ -377,24 +349,22 @@ def test_min_values_count_the_types_of_one_term_of_affinity():
     both = (*each_alone, (Requirement(key=ARCH, operator="Exists"),))
     pool = on_demand(machines=(INTEL, ARM), min_values={INSTANCE_TYPE: 2})
     anywhere = shape(architectures=("amd64", "arm64"))
-    assert checks(replace(anywhere, affinity=each_alone), pool) == ["minValues"], (
-        "Karpenter makes a machine for one term, and each has one type"
-    )
-    assert checks(replace(anywhere, affinity=both), pool) == [], "it makes one for the last term"
+    assert checks(replace(anywhere, affinity=each_alone), pool) == ["minValues"]
+    assert checks(replace(anywhere, affinity=both), pool) == []
 
 
 def test_static_pool_has_its_replicas_and_no_more():
     static = on_demand(is_static=True, limits=Limits(nodes=3))
-    assert checks(shape(), static) == ["gang"], "three nodes for four pods"
+    assert checks(shape(), static) == ["gang"]
     (result,) = check_pool(shape(pods=3), static)
-    assert isinstance(result, Undetermined), "Karpenter keeps such nodes only with its feature gate"
-    assert "StaticCapacity" in result.reason, "which is named"
+    assert isinstance(result, Undetermined)
+    assert "StaticCapacity" in result.reason
 
 
 def test_selector_message_names_the_value_that_nodes_have():
     (result,) = check_pool(shape(selector={"disk": "nvme"}), ON_FAST)
-    assert "disk=nvme" in result.reason, "what the pods select"
-    assert "have disk=fast" in result.reason, "what is there instead"
+    assert "disk=nvme" in result.reason
+    assert "have disk=fast" in result.reason
 
 
 ANY_KIND = shape(selector={})
@@ -432,6 +402,4 @@ def test_reserved_capacity_alone_needs_a_reservation(
         labels={CAPACITY_TYPE: LabelValues(values=frozenset(kinds))},
     )
     results = {type(each) for each in check_pool(job, pool) if each.check == "capacity"}
-    assert results == ({found} if found else set()), (
-        "Karpenter makes reserved nodes only of what the account has reserved"
-    )
+    assert results == ({found} if found else set())

@@ -38,16 +38,14 @@ def test_tiers_elsewhere_change_no_outcome_whatever_is_known_of_them(
         for tier in read_tiers({"spec": ladder_spec(known.ladder, known.pools)})
     ]
     alone = [tier for tier in tiers if not tier.cluster]
-    assert walk_together(shapes, tiers).outcome is walk_together(shapes, alone).outcome, (
-        "a job arrives, or does not, by the tiers of its own cluster"
-    )
+    assert walk_together(shapes, tiers).outcome is walk_together(shapes, alone).outcome
 
 
 @settings(max_examples=30)
 @given(job=walking_jobs("vision"), there=facts("far"))
 def test_ladder_whose_last_tier_is_elsewhere_is_never_proved(job: Json, there: PoolSummary) -> None:
     last = TierFacts(number=1, pool="far", cluster="west", node_pools=(pool_facts("far", there),))
-    assert walk_together(job_shapes(job), [last]).outcome is Outcome.FALLS_OFF, "its cluster may not answer"
+    assert walk_together(job_shapes(job), [last]).outcome is Outcome.FALLS_OFF
 
 
 @settings(max_examples=30)
@@ -61,10 +59,10 @@ def test_stored_facts_reject_no_job_that_the_pool_itself_takes(job: Json, pool: 
         }
         assert not by_stored or by_pool, f"{by_stored}: a check that holds is not broken by what is left out"
     if pool.machine_capacities:
-        assert stored.machines is not UNKNOWN, "what is exported is read"
+        assert stored.machines is not UNKNOWN
         assert {each.allocatable.gpus for each in stored.machines} <= {
             each.allocatable.gpus for each in pool.machine_capacities
-        }, "as it was written"
+        }
 
 
 JSON = st.recursive(
@@ -86,7 +84,5 @@ FIELDS = ("capacity", "labels", "labelValues", "machines", "maxNodes", "ladder",
 def test_facts_of_any_export_are_read(document: Json, job: Json) -> None:
     found = read_pool_facts("far", document)
     for shape in job_shapes(job):
-        assert list(check_pool(shape, found)) is not None, (
-            "a stack of another release may have anything there"
-        )
-    assert (read_exported(document) is None) is not bool(document), "an empty export says nothing"
+        assert list(check_pool(shape, found)) is not None
+    assert (read_exported(document) is None) is not bool(document)

@@ -64,7 +64,7 @@ def selected(*requirements: NodePoolRequirement) -> list[str]:
 def test_requirements_select_machine_types_by_any_label_of_the_type(
     requirements: list[NodePoolRequirement], types: list[str]
 ) -> None:
-    assert selected(*requirements) == types, "all requirements hold at once"
+    assert selected(*requirements) == types
 
 
 def test_requirement_on_a_label_that_no_table_has_leaves_its_types_open() -> None:
@@ -72,19 +72,19 @@ def test_requirement_on_a_label_that_no_table_has_leaves_its_types_open() -> Non
     found = NodePoolRequirements.of([needs(bandwidth, "Gt", "1000")]).select(
         machine_catalogue("aws").values(), Provisioner.EKS
     )
-    assert found.undecided_by == (bandwidth,), "some types may be excluded"
+    assert found.undecided_by == (bandwidth,)
     unknown = NodePoolRequirement(key=f"{AWS}family", operator="In", values=None)
-    assert NodePoolRequirements.of([unknown]).unknown_keys == {f"{AWS}family"}, "until the update"
+    assert NodePoolRequirements.of([unknown]).unknown_keys == {f"{AWS}family"}
 
 
 def test_contradicting_requirements_on_an_offering_are_named() -> None:
     read = NodePoolRequirements.of(
         [needs(CAPACITY_TYPE, "In", "spot"), needs(CAPACITY_TYPE, "NotIn", "spot")]
     )
-    assert read.contradictions(Provisioner.EKS) == (CAPACITY_TYPE,), "no node is both"
+    assert read.contradictions(Provisioner.EKS) == (CAPACITY_TYPE,)
     assert NodePoolRequirements.of(
         [needs(ZONE, "In", "us-east-1a", least=1), needs(ZONE, "Exists", least=2)]
-    ).min_values == {ZONE: 2}, "the larger"
+    ).min_values == {ZONE: 2}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_contradicting_requirements_on_an_offering_are_named() -> None:
 def test_label_of_a_machine_is_spelled_as_its_provisioner_spells_it(
     cloud: str, name: str, provisioner: Provisioner, key: str, value: object
 ) -> None:
-    assert machine_labels(machine_catalogue(cloud)[name], provisioner)[key] == value, "as in its source"
+    assert machine_labels(machine_catalogue(cloud)[name], provisioner)[key] == value
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_zones_of_a_pool_are_those_that_exist_and_are_not_excluded(
 ) -> None:
     read = NodePoolRequirements.of(requirements)
     found = read.zones(provisioner)
-    assert (None if found is None else found.values) == zones, "a pool without zones makes no node"
-    assert (read.contradictions(provisioner) == (ZONE,)) is (zones == NO_ZONES), "and says why"
+    assert (None if found is None else found.values) == zones
+    assert (read.contradictions(provisioner) == (ZONE,)) is (zones == NO_ZONES)

@@ -51,7 +51,7 @@ def test_pool_holds_as_many_pods_as_its_limits_allow(
 
 
 def test_unknown_limit_is_undetermined() -> None:
-    assert pod_capacity(pod(1), [[SMALL]], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, "it may be 0"
+    assert pod_capacity(pod(1), [[SMALL]], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN
 
 
 sizes = st.builds(machine, st.integers(1, 64), st.integers(1, 256), st.sampled_from([0, 0, 1, 8]))
@@ -71,9 +71,9 @@ def test_guaranteed_pods_never_exceed_the_upper_bound(
     requests: Resources, machines: list[MachineCapacity], limits: Limits
 ) -> None:
     found = pod_capacity(requests, [machines], limits)
-    assert isinstance(found, PodCapacity), "every limit is known"
+    assert isinstance(found, PodCapacity)
     if found.guaranteed is not None and found.at_most is not None:
-        assert found.guaranteed <= found.at_most, "a plan is one possible purchase"
+        assert found.guaranteed <= found.at_most
 
 
 @given(requests=pods, machines=st.lists(sizes, min_size=1, max_size=3), limits=any_limits)
@@ -82,13 +82,13 @@ def test_plan_equals_counting_machine_by_machine(
 ) -> None:
     bounded = replace(limits, nodes=20 if limits.nodes is None else limits.nodes)
     found = pod_capacity(requests, [machines], bounded)
-    assert isinstance(found, PodCapacity), "every limit is known"
-    assert found.guaranteed == counted_one_by_one(requests, machines, bounded), "no machine is skipped"
+    assert isinstance(found, PodCapacity)
+    assert found.guaranteed == counted_one_by_one(requests, machines, bounded)
 
 
 def counted_one_by_one(requests: Resources, machines: list[MachineCapacity], limits: Limits) -> int:
     held, left, nodes = 0, limits, limits.nodes
-    assert isinstance(nodes, int), "the upper bound of the loop"
+    assert isinstance(nodes, int)
     for _ in range(nodes):
         candidates = [
             each
@@ -125,7 +125,7 @@ def test_machine_is_filled_while_enough_types_fit(
     types = {"small": SMALL, "large": LARGE}
     machines = [replace(types[name], labels={"family": family}) for name, family in families]
     found = pod_capacity(pod(3), [machines], Limits(cpu_millis=16_000), min_values={"family": least})
-    assert isinstance(found, PodCapacity), "every limit is known"
+    assert isinstance(found, PodCapacity)
     assert found.guaranteed == room, "a machine that could become only one type would break minValues"
 
 
@@ -150,21 +150,17 @@ def test_terms_of_affinity_are_tried_one_after_the_other(
 
 def test_values_of_a_label_that_does_not_follow_from_the_type_are_not_counted() -> None:
     found = pod_capacity(pod(3), [[LARGE]], Limits(nodes=1), min_values={"zone": 2})
-    assert found == PodCapacity(guaranteed=5, at_most=5), "Karpenter counts zones of the offerings"
+    assert found == PodCapacity(guaranteed=5, at_most=5)
 
 
 def test_static_nodes_hold_what_their_smallest_type_holds() -> None:
     found = static_capacity(pod(3), [SMALL, LARGE], 2)
-    assert (found.guaranteed, found.at_most) == (2, 10), (
-        "Karpenter chooses their types without regard to pods"
-    )
+    assert (found.guaranteed, found.at_most) == (2, 10)
 
 
 @pytest.mark.parametrize(("gpus", "guaranteed"), [(0, 0), (8, 5), (16, 10)])
 def test_types_that_exceed_a_limit_do_not_count_for_min_values(gpus: int, guaranteed: int) -> None:
     types = [replace(each, labels={"type": each.name}) for each in (LARGE, machine(16, 64, gpus=8))]
     found = pod_capacity(pod(3), [types], Limits(gpus=gpus), min_values={"type": 2})
-    assert isinstance(found, PodCapacity), "every limit is known"
-    assert found.guaranteed == guaranteed, (
-        "each machine counts as the one with GPUs, and without it there are too few types"
-    )
+    assert isinstance(found, PodCapacity)
+    assert found.guaranteed == guaranteed

@@ -12,15 +12,15 @@ AT = "holdfast:platform.namespaces[0].shapes"
 
 def test_valid_shapes_have_no_problems() -> None:
     on_cpus = replace(shape(), requests=Resources(cpu_millis=1000, memory_mib=1024))
-    assert list(shape_problems([shape(), shape(accelerator="a100"), on_cpus], AT)) == [], "no problem"
+    assert list(shape_problems([shape(), shape(accelerator="a100"), on_cpus], AT)) == []
 
 
 def test_accelerator_without_gpus_is_reported() -> None:
     no_gpus = shape(accelerator="a100", requests=Resources(cpu_millis=1000, memory_mib=1024))
     (problem,) = shape_problems([shape(), no_gpus], AT)
-    assert problem.field == f"{AT}[1].accelerator", "the field is named"
-    assert problem.value == '"a100" without GPUs', "and the value"
-    assert "Add gpus" in problem.fix, "and the fix"
+    assert problem.field == f"{AT}[1].accelerator"
+    assert problem.value == '"a100" without GPUs'
+    assert "Add gpus" in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_accelerator_without_gpus_is_reported() -> None:
     ],
 )
 def test_resources_are_formatted_for_messages(requests: Resources, text: str) -> None:
-    assert str(requests) == text, "the admission policies format them the same way"
+    assert str(requests) == text
 
 
 amounts = st.integers(0, 200)
@@ -51,13 +51,13 @@ def test_resources_fit_as_often_as_their_multiples_do(
     more = Resources(
         cpu_millis=wanted[0] * (count + 1), memory_mib=wanted[1] * (count + 1), gpus=wanted[2] * (count + 1)
     )
-    assert filled.fits_in(room), "the multiple fits"
+    assert filled.fits_in(room)
     assert any(wanted) is False or not more.fits_in(room), "one more does not, unless nothing is requested"
 
 
 def test_resources_fit_only_where_there_is_as_much_of_each():
     one = Resources(cpu_millis=1, memory_mib=1, gpus=1, efa=1, devices={"nic": 1})
-    assert one.fits_in(one), "the same amount is enough"
+    assert one.fits_in(one)
     for more in (
         {"cpu_millis": 2},
         {"memory_mib": 2},
@@ -67,5 +67,5 @@ def test_resources_fit_only_where_there_is_as_much_of_each():
         {"devices": {"rdma": 1}},
     ):
         assert not replace(one, **more).fits_in(one), f"{more} is one too many"
-    assert one.times(3).times_in(one.times(7)) == 2, "each resource is counted"
-    assert total([one, one]) == one.times(2) == widest([one, one.times(2)]), "devices included"
+    assert one.times(3).times_in(one.times(7)) == 2
+    assert total([one, one]) == one.times(2) == widest([one, one.times(2)])

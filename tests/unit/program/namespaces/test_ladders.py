@@ -26,19 +26,19 @@ def policy(spec: Value) -> StackResource:
 @given(st.lists(declared_shapes(valid=True), min_size=1, max_size=4))
 def test_shapes_of_a_stack_are_read_back_unchanged(declared: list[Shape]) -> None:
     ladder = ladder_of(policy(cast("Value", ladder_spec(LADDER, shapes=declared))))
-    assert shapes_of(ladder, []) == tuple(declared), "the round trip loses nothing"
+    assert shapes_of(ladder, []) == tuple(declared)
 
 
 def test_omitted_fields_of_a_shape_have_the_smallest_values() -> None:
     ladder = ladder_of(policy({"shapes": [{"name": "fit"}]}))
-    assert shapes_of(ladder, []) == (Shape(name="fit", requests=LEAST),), "as in the CRD"
+    assert shapes_of(ladder, []) == (Shape(name="fit", requests=LEAST),)
 
 
 def test_unknown_shape_hides_no_known_one() -> None:
     ladder = ladder_of(policy({"shapes": [{"name": "fit"}, UNKNOWN, {"name": "wide", "pods": UNKNOWN}]}))
-    assert [shape.name for shape in ladder.known_shapes] == ["fit"], "the known shape is checked"
-    assert shapes_of(ladder, []) is UNKNOWN, "a proof needs all of them"
-    assert ladder_of(policy({"shapes": UNKNOWN})).known_shapes == (), "none is known"
+    assert [shape.name for shape in ladder.known_shapes] == ["fit"]
+    assert shapes_of(ladder, []) is UNKNOWN
+    assert ladder_of(policy({"shapes": UNKNOWN})).known_shapes == ()
 
 
 def test_unknown_part_of_a_shape_makes_the_shape_unknown() -> None:
@@ -62,6 +62,6 @@ def test_parts_of_a_shape_that_are_no_such_thing_are_left_out() -> None:
         "samePlacement": "rack",
     }
     (shape,) = ladder_of(policy({"shapes": [declared]})).known_shapes
-    assert shape.requests.devices == {"ephemeral-storage": 1536}, "bytes are counted in MiB"
-    assert (shape.tolerations, shape.architectures) == ((), ("arm64",)), "what the API server rejects"
-    assert shape.same_placement not in {*Placement}, "it is none"
+    assert shape.requests.devices == {"ephemeral-storage": 1536}
+    assert (shape.tolerations, shape.architectures) == ((), ("arm64",))
+    assert shape.same_placement not in {*Placement}

@@ -36,31 +36,27 @@ _CLOSED: Json = {"bootstrapClusterCreatorAdminPermissions": False}
 
 def test_only_the_creator_and_principals_with_an_entry_and_a_policy_are_admitted() -> None:
     assert _refusal(_cluster()) is None, "EKS makes the creator an administrator unless told not to"
-    assert (
-        _refusal(_cluster(access=_CLOSED)) == "the server has asked for the client to provide credentials"
-    ), "a caller without an access entry has no access"
-    assert _refusal(_cluster(access=_CLOSED), *_admission(CALLER)) is None, "the entry was overlooked"
+    assert _refusal(_cluster(access=_CLOSED)) == "the server has asked for the client to provide credentials"
+    assert _refusal(_cluster(access=_CLOSED), *_admission(CALLER)) is None
     entry, _ = _admission(CALLER)
-    assert _refusal(_cluster(access=_CLOSED), entry) is not None, "an entry alone allows nothing"
+    assert _refusal(_cluster(access=_CLOSED), entry) is not None
 
 
 def test_the_host_of_a_missing_or_replaced_cluster_is_unknown() -> None:
     told = _refusal()
     assert told is not None, "objects would be made in a cluster that is not there"
-    assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told, "it names the missing host"
-    assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None, (
-        "an old kubeconfig would lead to the new cluster"
-    )
+    assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told
+    assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None
 
 
 def test_the_kubeconfig_names_the_cluster_and_the_caller() -> None:
     as_admin = ("--cluster-name", "prod", "--role-arn", _ADMIN)
-    assert _refusal(_cluster(), arguments=as_admin) is not None, "the role is not the creator"
-    assert _refusal(_cluster(), *_admission(_ADMIN), arguments=as_admin) is None, "the role has an entry"
-    assert _refusal(arguments=()) is None, "a kubeconfig without a cluster's name says nothing"
+    assert _refusal(_cluster(), arguments=as_admin) is not None
+    assert _refusal(_cluster(), *_admission(_ADMIN), arguments=as_admin) is None
+    assert _refusal(arguments=()) is None
 
 
 def test_a_private_endpoint_has_a_remark() -> None:
-    assert private_endpoints(Inventory([_cluster()], {})) == [], "a public one is reached from anywhere"
+    assert private_endpoints(Inventory([_cluster()], {})) == []
     (told,) = private_endpoints(Inventory([_cluster(public=False)], {}))
-    assert told.startswith("the API server of prod has a private endpoint only: run `pulumi up` where"), told
+    assert told.startswith("the API server of prod has a private endpoint only: run `pulumi up` where")

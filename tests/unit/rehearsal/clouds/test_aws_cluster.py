@@ -33,9 +33,9 @@ def console(aws: Provider) -> EksConsole:
 def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksConsole) -> None:
     _, made = console.engine(CLUSTER).create(console.cluster_inputs())
     network: Json = made["vpcConfig"]  # pyright: ignore[reportAssignmentType] - an object, here
-    assert str(made["endpoint"]).endswith(".gr7.us-east-1.eks.amazonaws.com"), "kubectl calls it there"
-    assert "https://oidc.eks.us-east-1.amazonaws.com/id/" in str(made["identities"]), "the issuer of tokens"
-    assert text(network, "clusterSecurityGroupId").startswith("sg-"), "nodes carry the cluster's group"
+    assert str(made["endpoint"]).endswith(".gr7.us-east-1.eks.amazonaws.com")
+    assert "https://oidc.eks.us-east-1.amazonaws.com/id/" in str(made["identities"])
+    assert text(network, "clusterSecurityGroupId").startswith("sg-")
 
 
 def test_another_key_for_secrets_is_accepted_and_changes_nothing(console: EksConsole) -> None:
@@ -48,13 +48,11 @@ def test_another_key_for_secrets_is_accepted_and_changes_nothing(console: EksCon
         "provider": {"keyArn": "arn:aws:kms:us-east-1:123456789012:key/two"},
     }
     cluster, inputs = console.engine(CLUSTER), console.cluster(encryptionConfig=one)
-    assert not cluster.diff(inputs, {**inputs, "encryptionConfig": other}).replaces, (
-        "the provider plans an update"
-    )
+    assert not cluster.diff(inputs, {**inputs, "encryptionConfig": other}).replaces
     cluster.update(NAME, {**inputs, "encryptionConfig": other})
-    assert cluster.read(NAME)[1]["encryptionConfig"] == one, "EKS keeps the key: the next refresh shows it"
+    assert cluster.read(NAME)[1]["encryptionConfig"] == one
     without = {name: value for name, value in inputs.items() if name != "encryptionConfig"}
-    assert list(cluster.diff(inputs, without).replaces) == ["encryptionConfig"], "it cannot be disabled"
+    assert list(cluster.diff(inputs, without).replaces) == ["encryptionConfig"]
 
 
 def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: EksConsole) -> None:
@@ -82,7 +80,7 @@ def test_a_version_goes_up_one_at_a_time(console: EksConsole) -> None:
         refused = f"Unsupported Kubernetes minor version update from 1.36 to {version}"
         cluster.refuses_update(NAME, {**inputs, "version": version}, refused)
     for version in ("1.36", "1.37"):
-        assert cluster.update(NAME, {**inputs, "version": version})["version"] == version, "one at a time"
+        assert cluster.update(NAME, {**inputs, "version": version})["version"] == version
 
 
 @pytest.mark.parametrize(
@@ -124,8 +122,8 @@ def test_a_principal_has_one_access_entry_which_policies_need(console: EksConsol
     console.cluster()
     missing = "ResourceNotFoundException: The specified principalArn could not be found."
     refused(lambda: make_admin(console, _ADMIN), missing)
-    assert let_in(console, _ADMIN) == f"{NAME}:{_ADMIN}", "cluster and principal tell entries apart"
-    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", "its id has all three parts"
+    assert let_in(console, _ADMIN) == f"{NAME}:{_ADMIN}"
+    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}"
     for principal in (_ADMIN, CALLER):
         refused(lambda principal=principal: let_in(console, principal, name="two"), _TAKEN)
 
@@ -134,7 +132,7 @@ def test_an_access_entry_of_nodes_needs_its_role_and_managed_groups_have_one(con
     console.cluster()
     missing = "InvalidParameterException: The specified principalArn is invalid: invalid principal."
     refused(lambda: let_in(console, "arn:aws:iam::123456789012:role/missing", kind="EC2_LINUX"), missing)
-    assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
+    assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX")
     console.network_addons()
     role = console.node_group()
     refused(lambda: let_in(console, role, kind="EC2_LINUX"), _TAKEN)
@@ -144,7 +142,7 @@ def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksCon
     console.cluster(
         accessConfig={"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
     )
-    assert let_in(console, CALLER), "there is no entry of EKS's own"
+    assert let_in(console, CALLER)
 
 
 _INPUTS: Properties = {
@@ -169,8 +167,8 @@ def test_a_service_account_has_one_association_with_a_role(association: Engine, 
     association.refuses_create(_INPUTS, missing)
     Engine(provider=aws, type="aws:iam/role:Role").create({"name": "checkpoints", "assumeRolePolicy": "{}"})
     made, outputs = association.create(_INPUTS)
-    assert re.fullmatch(r"a-[0-9a-z]{17}", made), "a- and 17 characters"
-    assert f":podidentityassociation/holdfast-dev/{made}" in str(outputs["associationArn"]), "in its ARN"
+    assert re.fullmatch(r"a-[0-9a-z]{17}", made)
+    assert f":podidentityassociation/holdfast-dev/{made}" in str(outputs["associationArn"])
     second = Engine(provider=aws, type=_ASSOCIATION, name="two")
     second.refuses_create(_INPUTS, f"ResourceInUseException: Association already exists: {made}")
-    assert second.create({**_INPUTS, "namespace": "tabular"})[0], "another namespace's is another"
+    assert second.create({**_INPUTS, "namespace": "tabular"})[0]

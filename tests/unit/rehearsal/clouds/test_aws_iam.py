@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.aws.checkpoints import prefix_access
-from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.clouds.aws.cluster import IDENTITY
-from pulumi_holdfast.rehearsal.clouds.aws.cluster import ROLE as PLAIN_ROLE
-from pulumi_holdfast.rehearsal.clouds.aws.iam import refused_actions
-from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState, Inventory
+from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
-from tests.support.fakes.spot_role_account import ARN, PATH, ROLE, create_spot_role, deny_iam_writes
+from tests.support.fakes.spot_role_account import ARN, PATH, create_spot_role
 
 _TRUST = "{}"
 _ROLES = "aws:iam/getRoles:getRoles"
@@ -32,8 +27,8 @@ def a_role(aws: Provider, name: str = "nodes", **more: Value) -> tuple[Engine, s
 def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) -> None:
     role = an_engine(aws, "ServiceLinkedRole")
     made, outputs = role.create(_SPOT)
-    assert made == ARN, "its ARN is its id"
-    assert (outputs["name"], outputs["path"]) == ("AWSServiceRoleForEC2Spot", PATH), "neither can be chosen"
+    assert made == ARN
+    assert (outputs["name"], outputs["path"]) == ("AWSServiceRoleForEC2Spot", PATH)
     taken = "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account"
     an_engine(aws, "ServiceLinkedRole", "two").refuses_create(_SPOT, taken)
     unknown = "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com"
@@ -43,12 +38,12 @@ def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) ->
 def test_arns_contain_the_path_and_an_import_shows_all_inputs(aws: Provider, state_file: Path) -> None:
     create_spot_role(CloudState(state_file))
     found, _, inputs = an_engine(aws, "ServiceLinkedRole").read(ARN)
-    assert found == ARN, "an import finds it"
-    assert inputs["description"] == "Made by the platform team", "it differs from the program's input"
+    assert found == ARN
+    assert inputs["description"] == "Made by the platform team"
     _, outputs = an_engine(aws, "Role").create({"name": "n", "path": "/ml/", "assumeRolePolicy": _TRUST})
     assert outputs["arn"] == "arn:aws:iam::123456789012:role/ml/n", "a document that names it must match"
     profile = an_engine(aws, "InstanceProfile").create({"name": "n"})[1]
-    assert profile["arn"] == "arn:aws:iam::123456789012:instance-profile/n", "AWS spells it with a hyphen"
+    assert profile["arn"] == "arn:aws:iam::123456789012:instance-profile/n"
 
 
 def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) -> None:
@@ -56,15 +51,15 @@ def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) ->
     assert (
         invoke(aws, "aws:iam/getRole:getRole", {"name": "nodes"})["arn"]
         == "arn:aws:iam::123456789012:role/nodes"
-    ), "a role that is there is shown"
+    )
     missing = "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource"
     refused(lambda: invoke(aws, "aws:iam/getRole:getRole", {"name": "AWSServiceRoleForEC2Spot"}), missing)
-    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [], "an account without it, plainly"
+    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == []
     create_spot_role(CloudState(state_file))
-    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [ARN], "and with it"
+    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [ARN]
     names = invoke(aws, _ROLES, {})["names"]
-    assert names == ["nodes", "AWSServiceRoleForEC2Spot"], "without a path, all"
-    assert invoke(aws, _ROLES, {"nameRegex": "^nod"})["names"] == ["nodes"], "or by name"
+    assert names == ["nodes", "AWSServiceRoleForEC2Spot"]
+    assert invoke(aws, _ROLES, {"nameRegex": "^nod"})["names"] == ["nodes"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +74,7 @@ def test_what_is_put_on_a_role_needs_the_role(aws: Provider, kind: str, inputs: 
     engine, on_role = an_engine(aws, kind), {"role": "nodes", **inputs}
     engine.refuses_create(on_role, "NoSuchEntity: The role with name nodes cannot be found.")
     a_role(aws)
-    assert engine.create(on_role)[0], "with the role it is made"
+    assert engine.create(on_role)[0]
 
 
 def test_a_policy_of_the_account_is_attached_while_it_exists(aws: Provider) -> None:
@@ -88,8 +83,8 @@ def test_a_policy_of_the_account_is_attached_while_it_exists(aws: Provider) -> N
     attach: Properties = {"role": "nodes", "policyArn": arn}
     attachment, policy = an_engine(aws, "RolePolicyAttachment"), an_engine(aws, "Policy")
     attachment.refuses_create(attach, f"NoSuchEntity: Policy {arn} does not exist or is not attachable.")
-    assert policy.create({"name": "own", "policy": "{}"})[0] == arn, "its ARN is its id"
-    assert attachment.create(attach)[0], "now it is attached"
+    assert policy.create({"name": "own", "policy": "{}"})[0] == arn
+    assert attachment.create(attach)[0]
     policy.refuses_delete(arn, "DeleteConflict: Cannot delete a policy attached to entities.")
 
 
@@ -113,43 +108,28 @@ def test_a_role_with_policies_is_kept(aws: Provider, kind: str, inputs: Properti
     role.removes(role_id)
 
 
-def test_a_caller_who_only_reads_changes_no_service_linked_role(aws: Provider, state_file: Path) -> None:
-    cloud = CloudState(state_file)
-    create_spot_role(cloud)
-    deny_iam_writes(cloud)
-    spot = Engine(provider=aws, type=ROLE)
-    actions = {
-        "iam:UpdateRole": lambda: spot.update(ARN, _SPOT),
-        "iam:DeleteServiceLinkedRole": lambda: spot.delete(ARN),
-    }
-    for action, act in actions.items():
-        refused(act, f"user/rehearsal is not authorized to perform: {action} on resource: arn:")
-    assert spot.read(ARN)[0] == ARN, "reading is what such a caller may do"
-
-
-def test_what_a_service_account_may_do_follows_from_the_policies_of_its_role() -> None:
-    policy = prefix_access(bucket_arn="arn:aws:s3:::checkpoints", prefix="vision", key_arn=None)
-    association: Json = {"namespace": "vision", "serviceAccount": "trainer", "roleArn": "arn:role"}
-    inventory = Inventory(
-        [
-            CloudObject(type=IDENTITY, id="a", urn="", inputs=association),
-            CloudObject(
-                type=PLAIN_ROLE, id="r", urn="", inputs={"name": "vision"}, computed={"arn": "arn:role"}
-            ),
-            CloudObject(
-                type="aws:iam/rolePolicy:RolePolicy",
-                id="p",
-                urn="",
-                inputs={"role": "vision", "policy": policy},
-            ),
-        ],
-        {},
+def test_spot_interruptions_have_a_queue_with_a_policy_and_a_rule_that_its_target_keeps(
+    aws: Provider,
+) -> None:
+    queue, policy, rule, target = (
+        Engine(provider=aws, type=token)
+        for token in (
+            "aws:sqs/queue:Queue",
+            "aws:sqs/queuePolicy:QueuePolicy",
+            "aws:cloudwatch/eventRule:EventRule",
+            "aws:cloudwatch/eventTarget:EventTarget",
+        )
     )
-    actions = ("s3:GetObject", "s3:DeleteBucket")
-
-    def refused_to(account: str, key: str) -> list[str]:
-        return refused_actions(inventory, "vision", account, f"arn:aws:s3:::checkpoints/{key}", actions)
-
-    assert refused_to("trainer", "vision/step") == ["s3:DeleteBucket"], "it may use its prefix"
-    assert refused_to("trainer", "vision-2/step") == [*actions], "and no other"
-    assert refused_to("default", "vision/step") == [*actions], "another account has no role"
+    to_queue: Properties = {"rule": "spot", "arn": "arn:aws:sqs:us-east-1:1:q", "targetId": "one"}
+    target.refuses_create(to_queue, "Rule spot does not exist on EventBus default.")
+    policy.refuses_create({"queueUrl": "https://sqs/missing", "policy": "{}"}, "NonExistentQueue")
+    url, outputs = queue.create({"name": "notices"})
+    assert outputs["arn"] == "arn:aws:sqs:us-east-1:123456789012:notices"
+    assert policy.create({"queueUrl": url, "policy": "{}"})[0] == url
+    made, outputs = rule.create({"name": "spot", "eventPattern": "{}"})
+    assert outputs["arn"] == "arn:aws:events:us-east-1:123456789012:rule/spot"
+    targeted, outputs = target.create(to_queue)
+    assert (targeted, outputs["arn"]) == ("spot-one", to_queue["arn"])
+    rule.refuses_delete(made, "ValidationException: Rule can't be deleted since it has targets.")
+    target.delete(targeted)
+    rule.removes(made)

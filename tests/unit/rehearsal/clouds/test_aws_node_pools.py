@@ -52,9 +52,9 @@ def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(con
     console.node_group()
     group = console.engine(NODE_GROUP)
     _, before, inputs = group.read(f"{NAME}:system")
-    assert before["version"] == "1.36", "it runs the cluster's Kubernetes"
+    assert before["version"] == "1.36"
     after = group.update(f"{NAME}:system", {**inputs, "labels": {"team": "vision"}})
-    assert after["releaseVersion"] == before["releaseVersion"], "a newer image comes only on request"
+    assert after["releaseVersion"] == before["releaseVersion"]
 
 
 @pytest.mark.parametrize("addon", ["coredns", "aws-ebs-csi-driver"])
@@ -81,7 +81,7 @@ def test_an_add_on_is_installed_once_and_coredns_needs_no_configuration(console:
     refused(lambda: console.addon("vpc-cni"), "ResourceInUseException: Addon already exists.")
     console.node_group()
     console.addon("coredns")
-    assert console.engine(ADDON).read(f"{NAME}:coredns")[0], "its own tolerations are enough"
+    assert console.engine(ADDON).read(f"{NAME}:coredns")[0]
 
 
 def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> None:
@@ -91,7 +91,7 @@ def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> Non
     console.addon("coredns", configuration=_ON_SYSTEM_NODES)
     console.identity(_EBS_ACCOUNT)
     console.addon("aws-ebs-csi-driver", configuration={"controller": _ON_SYSTEM_NODES})
-    assert console.engine(ADDON).read(f"{NAME}:aws-ebs-csi-driver")[0], "the last of them is there"
+    assert console.engine(ADDON).read(f"{NAME}:aws-ebs-csi-driver")[0]
 
 
 _SUBNETS = [
@@ -124,18 +124,18 @@ def _machines(digest: str = "d", **inputs: JsonValue) -> list[SimulatedMachine]:
 @given(count=st.integers(min_value=0, max_value=12))
 def test_there_are_as_many_as_desired_each_with_a_name_of_its_own(count: int) -> None:
     found = _machines(scalingConfig={"desiredSize": count, "minSize": 0, "maxSize": 12})
-    assert len({machine.name for machine in found}) == count, "machines share a name, or are too many"
+    assert len({machine.name for machine in found}) == count
 
 
 def test_machines_are_spread_over_the_zones_of_the_subnets() -> None:
-    assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"], "both zones"
+    assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"]
     found = _machines(subnetIds=["subnet-x", "subnet-y"])
-    assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"], "in some zones"
+    assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"]
 
 
 def test_a_machine_keeps_its_name_and_a_new_groups_machines_have_others() -> None:
     assert _machines() == _machines(), "a machine would be ended and bought again at each look"
-    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}, "all differ"
+    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}
 
 
 def test_labels_taints_and_type_are_the_groups() -> None:
@@ -143,14 +143,12 @@ def test_labels_taints_and_type_are_the_groups() -> None:
         labels={"holdfast.dev/system": "true"},
         taints=[{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
     )
-    assert one.labels["holdfast.dev/system"] == "true", "the group's label is missing"
-    assert one.labels["eks.amazonaws.com/nodegroup"] == "system", "EKS labels a node with its group"
-    assert one.labels[INSTANCE_TYPE] == "m7i.large", "on demand the first type is bought"
-    assert one.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},), (
-        "Kubernetes spells effects in its own way"
-    )
-    assert (one.capacity["cpu"], one.capacity["memory"]) == ("2", "8192Mi"), "it holds what its type holds"
-    assert one.provider_id.startswith("aws:///eu-west-1a/i-"), "an instance in its zone"
+    assert one.labels["holdfast.dev/system"] == "true"
+    assert one.labels["eks.amazonaws.com/nodegroup"] == "system"
+    assert one.labels[INSTANCE_TYPE] == "m7i.large"
+    assert one.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},)
+    assert (one.capacity["cpu"], one.capacity["memory"]) == ("2", "8192Mi")
+    assert one.provider_id.startswith("aws:///eu-west-1a/i-")
 
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -161,14 +159,14 @@ def test_a_launch_template_has_a_new_version_for_each_change_but_of_its_tags(aws
     engine = Engine(provider=aws, type=TEMPLATE)
     inputs: Properties = {"name": "system", "metadataOptions": {"httpTokens": "required"}}
     made, outputs = engine.create(inputs)
-    assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1), "AWS counts from one"
+    assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1)
     tagged = engine.update(made, {**inputs, "tags": {"team": "vision"}})
-    assert tagged["latestVersion"] == 1, "a tag replaces no machine"
+    assert tagged["latestVersion"] == 1
     inputs = {**inputs, "tags": {"team": "vision"}, "metadataOptions": {"httpPutResponseHopLimit": 1}}
     changed = engine.update(made, inputs)
-    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), "only the latest version changes"
+    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1)
     moved = engine.update(made, {**inputs, "updateDefaultVersion": True, "imageId": "ami-1"})
-    assert moved["defaultVersion"] == 3, "it is the latest on request"
+    assert moved["defaultVersion"] == 3
 
 
 @pytest.mark.parametrize(
@@ -182,6 +180,6 @@ def test_launch_objects_have_unique_names(aws: Provider, token: str, inputs: Pro
     named = {"name": "fabric", **inputs}
     made, outputs = Engine(provider=aws, type=token).create(named)
     if token == PLACEMENT:
-        assert made == "fabric", "machines name it"
-        assert str(outputs["placementGroupId"]).startswith("pg-"), "it also has an id"
+        assert made == "fabric"
+        assert str(outputs["placementGroupId"]).startswith("pg-")
     Engine(provider=aws, type=token, name="two").refuses_create(named, taken)

@@ -29,7 +29,7 @@ def test_a_bucket_with_objects_of_its_own_is_not_deleted(aws: Provider, state_fi
     bucket.refuses_delete(made, "BucketNotEmpty: The bucket you tried to delete is not empty.")
     bucket.update(made, {"bucket": "ckpt", "forceDestroy": True})
     bucket.delete(made)
-    assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"
+    assert CloudState(state_file).read().of_type(_BUCKET) == []
     Engine(provider=aws, type=_BUCKET, name="full").create({"bucket": "ckpt"})
     a_job_writes(state_file)
     empty = Engine(provider=aws, type=_BUCKET, name="empty")
@@ -51,7 +51,7 @@ def test_a_setting_needs_its_bucket(aws: Provider, kind: str, inputs: Properties
     setting = Engine(provider=aws, type=f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}")
     setting.refuses_create({"bucket": "ckpt", **inputs}, "NoSuchBucket: The specified bucket does not exist")
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
-    assert setting.create({"bucket": "ckpt", **inputs})[0] == "ckpt", "as the provider identifies it"
+    assert setting.create({"bucket": "ckpt", **inputs})[0] == "ckpt"
 
 
 def test_a_bucket_has_each_setting_once(aws: Provider, state_file: Path) -> None:
@@ -60,20 +60,20 @@ def test_a_bucket_has_each_setting_once(aws: Provider, state_file: Path) -> None
     suspended: Properties = {**_ENABLED, "versioningConfiguration": {"status": "Suspended"}}
     Engine(provider=aws, type=_VERSIONING, name="two").create(suspended)
     (setting,) = CloudState(state_file).read().of_type(_VERSIONING)
-    assert setting.inputs == suspended, "S3 calls it Put"
+    assert setting.inputs == suspended
 
 
 def test_a_key_has_an_id_like_kmss_and_an_arn_that_ends_in_it(aws: Provider) -> None:
     made, outputs = Engine(provider=aws, type="aws:kms/key:Key").create({})
-    assert [len(part) for part in made.split("-")] == [8, 4, 4, 4, 12], "a UUID"
-    assert outputs["arn"] == f"arn:aws:kms:us-east-1:123456789012:key/{made}", "which its ARN ends in"
-    assert outputs["keyId"] == made, "and which it is called by"
+    assert [len(part) for part in made.split("-")] == [8, 4, 4, 4, 12]
+    assert outputs["arn"] == f"arn:aws:kms:us-east-1:123456789012:key/{made}"
+    assert outputs["keyId"] == made
 
 
 def test_a_prefix_has_one_pull_through_cache(aws: Provider) -> None:
     wanted: Properties = {"ecrRepositoryPrefix": "quay", "upstreamRegistryUrl": "quay.io"}
     rule = Engine(provider=aws, type="aws:ecr/pullThroughCacheRule:PullThroughCacheRule")
     made, outputs = rule.create(wanted)
-    assert (made, outputs["registryId"]) == ("quay", "123456789012"), "as the provider identifies it"
+    assert (made, outputs["registryId"]) == ("quay", "123456789012")
     again = Engine(provider=aws, type=rule.type, name="two")
     again.refuses_create(wanted, "PullThroughCacheRuleAlreadyExistsException")

@@ -41,29 +41,27 @@ def told(*objects: CloudObject, host: str = _PUBLIC, authority: str | None = Non
 
 @pytest.mark.parametrize("scope", [CLUSTER, CLUSTER.partition("/providers/")[0]])
 def test_a_caller_with_the_role_on_the_cluster_or_its_group_is_admitted(scope: str) -> None:
-    assert told(cluster(), role(scope)) is None, "a role holds for what is in a group"
+    assert told(cluster(), role(scope)) is None
 
 
 def test_callers_without_role_authority_or_cluster_are_refused() -> None:
     for others in ((), (role(principal="another"),), (role(f"{CLUSTER}-of-others"),)):
         refused = told(cluster(), *others)
-        assert refused is not None, "there are no local accounts"
+        assert refused is not None
         assert refused.endswith(
             "User does not have access to the resource in Azure. Update role assignment to allow access."
         ), refused
-    assert "unknown authority" in str(told(cluster(), role(), authority="Q0E=")), "it signed no certificate"
+    assert "unknown authority" in str(told(cluster(), role(), authority="Q0E="))
     assert "no such host" in str(told(role())), "objects would be made in a cluster that is not there"
 
 
 def test_a_private_cluster_is_called_by_its_names() -> None:
-    assert told(cluster(private=True), role(), host=_PRIVATE) is None, "its own"
-    assert told(cluster(private=True), role(), host=_PUBLIC) is None, "the one that everybody knows"
-    assert "no such host" in str(told(cluster(private=True, public_name=False), role(), host=_PUBLIC)), (
-        "if it has it"
-    )
+    assert told(cluster(private=True), role(), host=_PRIVATE) is None
+    assert told(cluster(private=True), role(), host=_PUBLIC) is None
+    assert "no such host" in str(told(cluster(private=True, public_name=False), role(), host=_PUBLIC))
     (remark,) = where_from(Inventory([cluster(private=True)], {}))
-    assert "run `pulumi up` where its network is reached" in remark, remark
-    assert "private DNS zone" not in remark, "its name is known everywhere"
+    assert "run `pulumi up` where its network is reached" in remark
+    assert "private DNS zone" not in remark
     (remark,) = where_from(Inventory([cluster(private=True, public_name=False)], {}))
-    assert "private DNS zone" in remark, "nor does everybody find its name"
-    assert where_from(Inventory([cluster()], {})) == [], "a public one is reached from the ranges it names"
+    assert "private DNS zone" in remark
+    assert where_from(Inventory([cluster()], {})) == []

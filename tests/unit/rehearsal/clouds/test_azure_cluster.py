@@ -53,17 +53,17 @@ def server_of(answer: Json) -> Json:
 def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, engine: Engine) -> None:
     prerequisites = console.prerequisites()
     made, outputs = engine.create(prerequisites)
-    assert made == CLUSTER, "roles and pools name it so"
+    assert made == CLUSTER
     shown: Json = outputs  # pyright: ignore[reportAssignmentType] - nothing in it is unknown
-    assert text(shown, "fqdn").endswith(f".hcp.{LOCATION}.azmk8s.io"), "clients call it"
+    assert text(shown, "fqdn").endswith(f".hcp.{LOCATION}.azmk8s.io")
     issuer = text(shown, "oidcIssuerProfile", "issuerURL")
-    assert issuer.startswith(f"https://{LOCATION}.oic.prod-aks.azure.com/"), "it issues identities of pods"
-    assert text(shown, "identityProfile", "kubeletidentity", "objectId"), "nodes pull images with it"
-    assert text(shown, "currentKubernetesVersion") == "1.36.0", "AKS picks the patch"
+    assert issuer.startswith(f"https://{LOCATION}.oic.prod-aks.azure.com/")
+    assert text(shown, "identityProfile", "kubeletidentity", "objectId")
+    assert text(shown, "currentKubernetesVersion") == "1.36.0"
     (identity,) = mapping(shown, "identity", "userAssignedIdentities").values()
-    assert identity, "an identity is asked for in a list, and shown by its id"
+    assert identity
     engine.delete(CLUSTER)
-    assert engine.create(prerequisites)[1]["resourceUID"] != shown["resourceUID"], "it is another cluster"
+    assert engine.create(prerequisites)[1]["resourceUID"] != shown["resourceUID"]
 
 
 def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConsole, engine: Engine) -> None:
@@ -121,8 +121,8 @@ def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
     existing: Properties, console: AzureConsole, engine: Engine
 ) -> None:
     planned = engine.update(CLUSTER, {**existing, "tags": {"a": "b"}}, preview=True)
-    assert (planned["name"], planned["location"]) == ("train", LOCATION), "these never change"
-    assert (planned["resourceUID"], planned["fqdn"]) == (UNKNOWN, UNKNOWN), "computed again by the update"
+    assert (planned["name"], planned["location"]) == ("train", LOCATION)
+    assert (planned["resourceUID"], planned["fqdn"]) == (UNKNOWN, UNKNOWN)
     pool = {"agentPoolName": "spot", "mode": "User", "count": 1}
     console.engine("azure-native:containerservice:AgentPool", "spot").create(
         {"resourceGroupName": GROUP, "resourceName": "train", **pool}
@@ -130,8 +130,8 @@ def test_an_existing_pool_may_be_listed_and_a_minor_version_added(
     listed = {**existing, "agentPoolProfiles": [dict(SYSTEM_POOL), {"name": "spot"}]}
     before = engine.update(CLUSTER, listed)
     after = engine.update(CLUSTER, {**listed, "kubernetesVersion": "1.37"})
-    assert after["currentKubernetesVersion"] == "1.37.0", "it was upgraded"
-    assert after["resourceUID"] == before["resourceUID"], "it is the same cluster"
+    assert after["currentKubernetesVersion"] == "1.37.0"
+    assert after["resourceUID"] == before["resourceUID"]
 
 
 def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
@@ -145,7 +145,7 @@ def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
     }
     engine.refuses_create(inputs, 'Code="ParentResourceNotFound"')
     console.cluster()
-    assert engine.create(inputs)[0] == f"{CLUSTER}/maintenanceConfigurations/default", "its id"
+    assert engine.create(inputs)[0] == f"{CLUSTER}/maintenanceConfigurations/default"
 
 
 def test_credentials_lead_to_an_existing_cluster(azure: Provider, console: AzureConsole) -> None:
@@ -153,9 +153,9 @@ def test_credentials_lead_to_an_existing_cluster(azure: Provider, console: Azure
         refused(lambda token=token: asked(azure, token), 'Code="ResourceNotFound"')
     shown = console.cluster()
     server = server_of(asked(azure, "listManagedClusterUserCredentials"))
-    assert server["server"] == f"https://{shown['fqdn']}:443", "the public name"
-    assert server["certificate-authority-data"], "nothing else says which authority it has"
-    assert asked(azure, "getManagedCluster")["resourceUID"] == shown["resourceUID"], "it is that cluster"
+    assert server["server"] == f"https://{shown['fqdn']}:443"
+    assert server["certificate-authority-data"]
+    assert asked(azure, "getManagedCluster")["resourceUID"] == shown["resourceUID"]
 
 
 @pytest.mark.parametrize("public_name", [True, False])
@@ -167,10 +167,10 @@ def test_a_private_clusters_credentials_lead_to_its_private_name(
     )
     credentials = "listManagedClusterUserCredentials"
     server = server_of(asked(azure, credentials))
-    assert server["server"] == f"https://{shown['privateFQDN']}:443", "unless the other is asked for"
+    assert server["server"] == f"https://{shown['privateFQDN']}:443"
     if public_name:
         named = server_of(asked(azure, credentials, serverFqdn="public"))
-        assert named["server"] == f"https://{shown['fqdn']}:443", "whose address is the private one"
+        assert named["server"] == f"https://{shown['fqdn']}:443"
     else:
         refused(lambda: asked(azure, credentials, serverFqdn="public"), "no public FQDN")
 
@@ -189,11 +189,11 @@ def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConso
     (cluster,) = inventory.of_type(CLUSTER_TYPE)
     nodes = system_machines_of(MachineGroup(target=cluster, inventory=inventory))
     zones = [node.labels["topology.kubernetes.io/zone"].removeprefix(f"{LOCATION}-") for node in nodes]
-    assert zones == ["1", "2", "1"], "over the zones in turn"
-    assert len({node.name for node in nodes}) == 3, "each is a node"
+    assert zones == ["1", "2", "1"]
+    assert len({node.name for node in nodes}) == 3
     taint = {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}
     for node in nodes:
-        assert node.labels["kubernetes.azure.com/mode"] == "system", "AKS prefers them for its own services"
-        assert node.labels["holdfast.dev/system"] == "true", "operators select it"
-        assert node.taints == (taint,), "and tolerate this"
-        assert node.capacity["cpu"] == "4", "what the machine holds"
+        assert node.labels["kubernetes.azure.com/mode"] == "system"
+        assert node.labels["holdfast.dev/system"] == "true"
+        assert node.taints == (taint,)
+        assert node.capacity["cpu"] == "4"

@@ -23,10 +23,10 @@ def console(azure: Provider) -> AzureConsole:
 
 def test_an_identity_has_a_principal_that_gets_a_role_once(console: AzureConsole) -> None:
     identity, principal = console.identity()
-    assert identity.endswith("/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train"), "its id"
-    assert len(principal.split("-")) == 5, "as Entra ID writes ids"
+    assert identity.endswith("/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train")
+    assert len(principal.split("-")) == 5
     made = console.grant(principal, READER, _SUBNET)
-    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/"), "below its scope"
+    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/")
     other: Value = "11111111-1111-1111-1111-111111111111"
     taken = 'Code="RoleAssignmentExists"'
     refused(lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other), taken)
@@ -67,13 +67,13 @@ def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
 def test_a_role_is_inherited(console: AzureConsole, state_file: Path, scope: str, *, holds: bool) -> None:
     console.grant(CALLER, READER, _SUBNET)
     inventory = CloudState(state_file).read()
-    assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds, "inherited"
-    assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope), "another role"
+    assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds
+    assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope)
 
 
 def test_the_client_config_contains_the_caller(azure: Provider) -> None:
     told = invoke(azure, "azure-native:authorization:getClientConfig", {})
-    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION), "the identity of the user"
+    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION)
 
 
 _IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
@@ -105,11 +105,11 @@ def credential(azure: Provider, name: str = "vision") -> Engine:
 
 def test_a_credential_trusts_a_service_account_once(azure: Provider, identity: str) -> None:
     made, _ = credential(azure).create(trusting("vision:trainer"))
-    assert made == f"{identity}/federatedIdentityCredentials/vision", "as Azure identifies it"
+    assert made == f"{identity}/federatedIdentityCredentials/vision"
     again = credential(azure, "again")
     taken = "Issuer and subject combination already exists for this Managed Identity."
     again.refuses_create(trusting("vision:trainer", "again"), taken)
-    assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
+    assert again.create(trusting("tabular:trainer", "again"))[0]
 
 
 def test_a_credential_needs_its_identity(azure: Provider) -> None:

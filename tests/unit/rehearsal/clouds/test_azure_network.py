@@ -21,12 +21,10 @@ def console(azure: Provider) -> AzureConsole:
 
 
 def test_ids_have_azures_own_form(console: AzureConsole) -> None:
-    assert console.group() == "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/train", (
-        "a role is given on it"
-    )
-    assert console.way_out() == f"{PATH}/Microsoft.Network/natGateways/nat", "a subnet names it"
-    assert console.network() == f"{PATH}/Microsoft.Network/virtualNetworks/train", "the group is in it"
-    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes", "below it"
+    assert console.group() == "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/train"
+    assert console.way_out() == f"{PATH}/Microsoft.Network/natGateways/nat"
+    assert console.network() == f"{PATH}/Microsoft.Network/virtualNetworks/train"
+    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ def test_a_subnet_needs_its_network(console: AzureConsole) -> None:
         console.subnet, "Microsoft.Network/virtualNetworks/train' under resource group 'train' was not found"
     )
     console.network("10.40.0.0/16")
-    assert console.subnet(cidr="10.40.0.0/20"), "the network is there"
+    assert console.subnet(cidr="10.40.0.0/20")
 
 
 def test_a_reference_to_a_missing_object_of_the_stack_is_refused(console: AzureConsole) -> None:
@@ -79,7 +77,7 @@ def test_an_object_in_use_is_not_deleted(console: AzureConsole) -> None:
 
 def test_a_subnet_with_machines_is_not_deleted(console: AzureConsole) -> None:
     profiles = console.cluster()["agentPoolProfiles"]
-    assert isinstance(profiles, list), "the cluster has pools"
+    assert isinstance(profiles, list)
     subnet = f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
     console.engine(SUBNET_TYPE).refuses_delete(subnet, 'Code="InUseSubnetCannotBeDeleted"')
     console.engine(CLUSTER_TYPE).delete(f"{PATH}/Microsoft.ContainerService/managedClusters/train")
@@ -91,6 +89,6 @@ def test_an_address_is_a_documentation_address_and_stable(console: AzureConsole)
     engine = console.engine(ADDRESS_TYPE)
     inputs: dict[str, Value] = console.in_group(publicIpAddressName="nat")
     made, outputs = engine.create(inputs)
-    assert str(outputs["ipAddress"]).startswith("198.51.100."), "a range that is for documentation"
+    assert str(outputs["ipAddress"]).startswith("198.51.100.")
     changed = engine.update(made, {**inputs, "tags": {"a": "b"}})
-    assert changed["ipAddress"] == outputs["ipAddress"], "firewalls allow it by address"
+    assert changed["ipAddress"] == outputs["ipAddress"]

@@ -15,7 +15,7 @@ from tests.support.builders.aks_objects import agent_pool, aks_cluster
 def _template(pool: CloudObject | None = None, cluster: CloudObject | None = None) -> NodeTemplate:
     made = pool or agent_pool()
     found = pool_of(made, Inventory([cluster or aks_cluster(), made], {}))
-    assert found is not None, "its cluster is there"
+    assert found is not None
     return template_of(found)
 
 
@@ -33,8 +33,8 @@ def _template(pool: CloudObject | None = None, cluster: CloudObject | None = Non
 def test_allocatable_is_as_documented(cores: int, memory: int, pods: int, expected: dict[str, str]) -> None:
     capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "128Gi", "pods": str(pods)}
     found = allocatable(capacity)
-    assert {name: found[name] for name in expected} == expected, "pods get what is documented"
-    assert found["pods"] == str(pods), "of those nothing is kept"
+    assert {name: found[name] for name in expected} == expected
+    assert found["pods"] == str(pods)
 
 
 @given(cores=st.integers(1, 416), memory=st.integers(4096, 12_000_000), pods=st.integers(10, 250))
@@ -49,62 +49,60 @@ def test_a_machine_with_more_gives_more(cores: int, memory: int, pods: int) -> N
 
 def test_only_nodes_of_spot_pools_have_the_label_and_the_taint_of_aks() -> None:
     found = _template(agent_pool("cpuspot", spot=True))
-    assert found.labels["kubernetes.azure.com/scalesetpriority"] == "spot", "the label of AKS"
-    assert found.labels["karpenter.sh/capacity-type"] == "spot", "as manifests select it"
+    assert found.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
+    assert found.labels["karpenter.sh/capacity-type"] == "spot"
     assert [(taint["key"], taint["value"], taint["effect"]) for taint in found.taints] == [
         ("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),
         ("karpenter.sh/capacity-type", "spot", "NoSchedule"),
-    ], "and its taint, beside what the pool asks for"
+    ]
     found = _template()
-    assert "kubernetes.azure.com/scalesetpriority" not in found.labels, "AKS never writes `regular`"
-    assert found.taints == (), "and taints no machine"
-    assert found.labels["kubernetes.azure.com/agentpool"] == "cpu", "it says which pool they are of"
-    assert found.labels["kubernetes.azure.com/mode"] == "user", "and that it is no system pool"
+    assert "kubernetes.azure.com/scalesetpriority" not in found.labels
+    assert found.taints == ()
+    assert found.labels["kubernetes.azure.com/agentpool"] == "cpu"
+    assert found.labels["kubernetes.azure.com/mode"] == "user"
     said = agent_pool(
         "cpuspot", spot=True, nodeTaints=["kubernetes.azure.com/scalesetpriority=spot:NoSchedule"]
     )
-    assert len(_template(said).taints) == 1, "a node has no taint twice"
+    assert len(_template(said).taints) == 1
     (taint,) = _template(agent_pool(nodeTaints=["team:NoExecute"])).taints
-    assert taint == {"key": "team", "effect": "NoExecute"}, "as a node spells it"
+    assert taint == {"key": "team", "effect": "NoExecute"}
 
 
 def test_capacity_and_price_are_those_of_the_machine_and_its_network() -> None:
     found = _template(agent_pool("a100", vmSize="Standard_ND96amsr_A100_v4"))
-    assert found.capacity["nvidia.com/gpu"] == "8", "as many as it has"
-    assert found.labels["kubernetes.azure.com/accelerator"] == "nvidia", "AKS labels them"
-    assert found.taints == (), "and does not taint them by default"
-    assert "nvidia.com/gpu" not in _template().capacity, "a machine without GPUs has none"
-    assert _template().capacity["pods"] == "250", "an overlay has many"
+    assert found.capacity["nvidia.com/gpu"] == "8"
+    assert found.labels["kubernetes.azure.com/accelerator"] == "nvidia"
+    assert found.taints == ()
+    assert "nvidia.com/gpu" not in _template().capacity
+    assert _template().capacity["pods"] == "250"
     flat = aks_cluster(networkProfile={"networkPlugin": "azure"})
-    assert _template(cluster=flat).capacity["pods"] == "30", "a subnet has few"
+    assert _template(cluster=flat).capacity["pods"] == "30"
     assert _template(agent_pool(maxPods=110)).capacity["pods"] == "110", "unless the pool says how many"
     spot = _template(agent_pool("cpuspot", spot=True))
-    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
+    assert spot.hourly_price < _template().hourly_price
 
 
 def test_limits_are_the_pools_own_and_a_pool_of_fixed_size_has_none() -> None:
     grows = _template(agent_pool(count=1, minCount=1, maxCount=5))
-    assert (grows.initial, grows.minimum, grows.maximum, grows.is_autoscaled) == (1, 1, 5, True), "as given"
+    assert (grows.initial, grows.minimum, grows.maximum, grows.is_autoscaled) == (1, 1, 5, True)
     fixed = _template(agent_pool(count=2, enableAutoScaling=False))
-    assert (fixed.initial, fixed.minimum, fixed.maximum, fixed.is_autoscaled) == (2, 2, 2, False), (
-        "the size of the pool is fixed"
-    )
+    assert (fixed.initial, fixed.minimum, fixed.maximum, fixed.is_autoscaled) == (2, 2, 2, False)
 
 
 def test_a_node_has_its_zone_and_its_provider_id() -> None:
     machine = _template().machine("aks-cpu-12345678-vmss00000a", "eastus2-1")
-    assert machine.labels["topology.kubernetes.io/zone"] == "eastus2-1", "a zone is known by its location too"
-    assert machine.labels["topology.kubernetes.io/region"] == "eastus2", "pods spread by it"
+    assert machine.labels["topology.kubernetes.io/zone"] == "eastus2-1"
+    assert machine.labels["topology.kubernetes.io/region"] == "eastus2"
     home = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-test-nodes/providers/Microsoft.Compute"
     assert machine.provider_id == (
         f"azure://{home}/virtualMachineScaleSets/aks-cpu-12345678-vmss/virtualMachines/10"
-    ), "as Azure's cloud provider writes it: names count to the base of 36"
-    assert _template(agent_pool(availabilityZones=None)).zones == ("0",), "so AKS labels its nodes"
-    assert _template().zones == ("eastus2-1", "eastus2-2"), "elsewhere in its zones"
+    )
+    assert _template(agent_pool(availabilityZones=None)).zones == ("0",)
+    assert _template().zones == ("eastus2-1", "eastus2-2")
 
 
 def test_a_pool_is_of_the_cluster_of_its_name_in_its_group() -> None:
     elsewhere = aks_cluster(resourceGroupName="other")
     pool = agent_pool(resourceGroupName="HOLDFAST-TEST")
-    assert pool_of(pool, Inventory([elsewhere, aks_cluster()], {})), "names in Azure ignore case"
-    assert pools_in(Inventory([elsewhere, agent_pool()], {})) == [], "another group's cluster is another one"
+    assert pool_of(pool, Inventory([elsewhere, aks_cluster()], {}))
+    assert pools_in(Inventory([elsewhere, agent_pool()], {})) == []

@@ -40,10 +40,10 @@ def account(azure: Provider) -> Engine:
 @pytest.mark.usefixtures("account")
 def test_an_account_has_a_global_name_and_addresses(account: Engine, azure: Provider) -> None:
     made, outputs = account.create(_INPUTS)
-    assert made == f"{_PLACE}/checkpoints0a1b2c3d", "as Azure identifies it"
+    assert made == f"{_PLACE}/checkpoints0a1b2c3d"
     endpoints = outputs["primaryEndpoints"]
-    assert isinstance(endpoints, dict), "an object"
-    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/", "clients call it"
+    assert isinstance(endpoints, dict)
+    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/"
     other = Engine(provider=azure, type=_ACCOUNT, name="two")
     other.refuses_create(
         {**_INPUTS, "resourceGroupName": "another"},
@@ -51,8 +51,8 @@ def test_an_account_has_a_global_name_and_addresses(account: Engine, azure: Prov
     )
     unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
     made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
-    assert str(outputs["name"]).startswith("checkpoints"), "the logical name with a unique suffix"
-    assert made.endswith(str(outputs["name"])), "which is its name in Azure"
+    assert str(outputs["name"]).startswith("checkpoints")
+    assert made.endswith(str(outputs["name"]))
 
 
 def test_an_account_needs_its_group(azure: Provider) -> None:
@@ -62,7 +62,7 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
 def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
     made, _ = account.create(_INPUTS)
     changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}
-    assert not account.diff(_INPUTS, changed).replaces, "the provider does not list it"
+    assert not account.diff(_INPUTS, changed).replaces
     account.refuses_update(made, changed, "The property 'kind' was specified in the input")
 
 
@@ -85,4 +85,4 @@ def test_what_is_part_of_an_account_needs_it_and_is_known_by_it(
     part.refuses_create({**_WITHIN, **inputs}, "ParentResourceNotFound")
     account.create(_INPUTS)
     made, _ = part.create({**_WITHIN, **inputs})
-    assert made == f"{_PLACE}/checkpoints0a1b2c3d/{path}", "roles name it"
+    assert made == f"{_PLACE}/checkpoints0a1b2c3d/{path}"

@@ -33,17 +33,17 @@ def _reference(name: str = "pool") -> ResourceReference:
 
 def _with_gpu_taint(request: ResourceRequest) -> JsonValue:
     config = request.inputs["nodeConfig"]
-    assert isinstance(config, Mapping), "a node pool's configuration is an object"
+    assert isinstance(config, Mapping)
     return {**config, "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]}
 
 
 def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path, Rules(computed={"nodeConfig": _with_gpu_taint}))
-    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN, "the cloud decides after the preview"
+    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN
     made = cloud.create(_reference(), _INPUTS)
-    assert "taints" in str(made.outputs["nodeConfig"]), "the cloud's taint does not show"
-    assert cloud.read(_POOL, made.id) == made, "a read shows something else than the create"
-    assert made.inputs == _INPUTS, "a refresh would take the cloud's taint for drift"
+    assert "taints" in str(made.outputs["nodeConfig"])
+    assert cloud.read(_POOL, made.id) == made
+    assert made.inputs == _INPUTS
 
 
 def test_a_refused_create_or_update_changes_nothing(tmp_path: Path) -> None:
@@ -52,12 +52,12 @@ def test_a_refused_create_or_update_changes_nothing(tmp_path: Path) -> None:
     )
     with pytest.raises(RehearsalError, match="a100: no such zone"):
         cloud.create(_reference(), _INPUTS)
-    assert cloud.state.read().all() == [], "a refused create left an object"
+    assert cloud.state.read().all() == []
     cloud = _cloud(tmp_path, Rules(refuse_update=(lambda _: "the cluster is being upgraded",)))
     made = cloud.create(_reference(), _INPUTS)
     with pytest.raises(RehearsalError, match="the cluster is being upgraded"):
         cloud.update(_reference(), made.id, {**_INPUTS, "nodeCount": 2})
-    assert cloud.read(_POOL, made.id) == made, "a refused update changed the object"
+    assert cloud.read(_POOL, made.id) == made
 
 
 def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
@@ -74,12 +74,10 @@ def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
 
 def test_the_rules_make_the_id_and_fix_the_name_and_its_scope(tmp_path: Path) -> None:
     rules = Rules(identify=lambda request: f"projects/acme/nodePools/{request.name}")
-    assert _cloud(tmp_path, rules).create(_reference(), _INPUTS).id == "projects/acme/nodePools/a100", (
-        "another id was made"
-    )
+    assert _cloud(tmp_path, rules).create(_reference(), _INPUTS).id == "projects/acme/nodePools/a100"
     catalogue = Catalogue(scopes=frozenset({"cluster", "zone"}))
     kind = _cloud(tmp_path, Rules(immutable=frozenset({"nodeConfig"})), catalogue).kind(_POOL)
-    assert kind.immutable >= {"name", "cluster", "nodeConfig"}, "what identifies an object is fixed with it"
+    assert kind.immutable >= {"name", "cluster", "nodeConfig"}
 
 
 def test_a_function_is_found_by_its_token_and_sees_the_cloud(tmp_path: Path) -> None:
@@ -89,4 +87,4 @@ def test_a_function_is_found_by_its_token_and_sees_the_cloud(tmp_path: Path) -> 
     cloud = _cloud(tmp_path, catalogue=Catalogue(invokes={"gcp:container/countPools:countPools": count}))
     cloud.create(_reference(), _INPUTS)
     answer = cloud.invoke("gcp:container/countPools:countPools", {"cluster": "train"}, {})
-    assert answer == {"pools": 1, "asked": "train"}, "the function did not see the cloud or its arguments"
+    assert answer == {"pools": 1, "asked": "train"}

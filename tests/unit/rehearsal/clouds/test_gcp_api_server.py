@@ -40,39 +40,33 @@ def _gcp_refusal(*objects: CloudObject, host: str, authority: str | None = None)
 
 
 def test_the_dns_name_of_a_cluster_is_reached_without_its_authority() -> None:
-    assert _gcp_refusal(_gcp_cluster(answers=True), host=_NAME) is None, "clients trust Google anyway"
+    assert _gcp_refusal(_gcp_cluster(answers=True), host=_NAME) is None
     told = _gcp_refusal(_gcp_cluster(answers=True), host=_NAME, authority=_AUTHORITY)
-    assert told is not None, "a client that trusts the cluster's authority alone does not trust Google's"
-    assert "certificate signed by unknown authority" in told, told
+    assert told is not None
+    assert "certificate signed by unknown authority" in told
     told = _gcp_refusal(_gcp_cluster(answers=False), host=_NAME)
-    assert told is not None, "every cluster has a name, and few answer by it"
-    assert told.endswith(": Forbidden"), told
-    assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
-        "an old kubeconfig would lead to the new cluster"
-    )
+    assert told is not None
+    assert told.endswith(": Forbidden")
+    assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None
 
 
 def test_the_addresses_of_a_cluster_are_reached_with_its_authority() -> None:
-    assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, "it signed it"
-    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), "no authority is trusted"
-    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority="QW4=")), (
-        "nor another's"
-    )
-    assert _gcp_refusal(_gcp_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None, "private"
-    assert "i/o timeout" in str(
-        _gcp_refusal(_gcp_cluster(private=True), host=_PUBLIC, authority=_AUTHORITY)
-    ), "it is switched off"
+    assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC))
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority="QW4="))
+    assert _gcp_refusal(_gcp_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None
+    assert "i/o timeout" in str(_gcp_refusal(_gcp_cluster(private=True), host=_PUBLIC, authority=_AUTHORITY))
 
 
 @pytest.mark.parametrize(("host", "why"), [(_NAME, "no such host"), (_PUBLIC, "i/o timeout")])
 def test_without_the_cluster_the_connection_fails(host: str, why: str) -> None:
     told = _gcp_refusal(host=host)
     assert told is not None, "objects would be made in a cluster that is not there"
-    assert why in told, "it does not say what is missing"
+    assert why in told
 
 
 def test_a_cluster_with_private_addresses_only_has_a_remark() -> None:
-    assert where_from(Inventory([_gcp_cluster()], {})) == [], "a public address is reached from anywhere"
-    assert where_from(Inventory([_gcp_cluster(answers=True, private=True)], {})) == [], "and so is the name"
+    assert where_from(Inventory([_gcp_cluster()], {})) == []
+    assert where_from(Inventory([_gcp_cluster(answers=True, private=True)], {})) == []
     (told,) = where_from(Inventory([_gcp_cluster(private=True)], {}))
-    assert told.startswith("the API server of train has private addresses only: run `pulumi up` where"), told
+    assert told.startswith("the API server of train has private addresses only: run `pulumi up` where")

@@ -43,28 +43,28 @@ def grant(gcp: Provider) -> Engine:
 def test_pods_have_no_identity_before_the_first_cluster(grant: Engine, state_file: Path, pods: str) -> None:
     grant.refuses_create(given(pods), "Error 400: Identity Pool does not exist (ml-dev.svc.id.goog).")
     a_cluster(state_file, identities=True)
-    assert grant.create(given(pods))[0], "it brings the pool"
+    assert grant.create(given(pods))[0]
 
 
 def test_an_identity_pool_needs_a_cluster_with_workload_identity(grant: Engine, state_file: Path) -> None:
     grant.refuses_create(given(_PODS[0]), 'Error applying IAM policy for project "ml-dev": ')
     a_cluster(state_file, identities=False)
-    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0]))), "it has no pool"
+    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0])))
     a_cluster(state_file, identities=True)
     foreign = _PODS[0].replace("ml-dev", "ml-prod")
-    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), "without a cluster"
+    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign)))
 
 
 def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engine) -> None:
     member = given(f"serviceAccount:{_EMAIL}")
     grant.refuses_create(member, f"Error 400: Service account {_EMAIL} does not exist., badRequest")
     made, outputs = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
-    assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}", "in full"
-    assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}"), "as grants name it"
-    assert grant.create(member)[0], "now it exists"
+    assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}"
+    assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}")
+    assert grant.create(member)[0]
     second = Engine(provider=gcp, type=_ACCOUNT, name="two")
     second.refuses_create(_NODES, "nodes-of-dev already exists")
-    assert second.create({**_NODES, "project": "ml-prod"})[0], "elsewhere there is not"
+    assert second.create({**_NODES, "project": "ml-prod"})[0]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engi
     ],
 )
 def test_members_outside_the_project_count_as_existing(grant: Engine, member: str) -> None:
-    assert grant.create(given(member))[0], "another project's, Google's own, or a person's"
+    assert grant.create(given(member))[0]
 
 
 def test_the_same_grant_twice_is_one_grant(gcp: Provider, grant: Engine, state_file: Path) -> None:
     inputs = given("group:trainers@example.com")
     other_stack = Engine(provider=gcp, type=_ON_PROJECT, name="other-stack")
     made, _ = grant.create(inputs)
-    assert other_stack.create(inputs)[0] == made, "a policy holds it once"
+    assert other_stack.create(inputs)[0] == made
     other_stack.delete(made)
-    assert CloudState(state_file).read().of_type(_ON_PROJECT) == [], "although the first stack needs it"
+    assert CloudState(state_file).read().of_type(_ON_PROJECT) == []
 
 
 def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: Path) -> None:
@@ -97,6 +97,6 @@ def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: 
         "member": _PODS[2],
     }
     use = Engine(provider=gcp, type=_ON_ACCOUNT)
-    assert "Identity Pool does not exist" in refusal(lambda: use.create(inputs)), "before the first cluster"
+    assert "Identity Pool does not exist" in refusal(lambda: use.create(inputs))
     a_cluster(state_file, identities=True)
-    assert use.create(inputs)[0].startswith(account), "the account comes first in its id"
+    assert use.create(inputs)[0].startswith(account)

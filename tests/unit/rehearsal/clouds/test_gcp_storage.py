@@ -40,18 +40,18 @@ def a_job_writes(state_file: Path, name: str = "vision/step-100") -> None:
 
 def test_a_bucket_has_a_global_name_an_address_and_soft_delete(bucket: Engine, gcp: Provider) -> None:
     made, outputs = bucket.create(_INPUTS)
-    assert made == "ckpt", "its name is its id"
-    assert outputs["url"] == "gs://ckpt", "as `gcloud storage` is given it"
+    assert made == "ckpt"
+    assert outputs["url"] == "gs://ckpt"
     other = Engine(provider=gcp, type=_BUCKET, name="two")
     other.refuses_create(
         {**_INPUTS, "project": "another"}, "The bucket namespace is shared by all users of the system."
     )
     name = str(bucket.check({"location": "US-WEST1"})["name"])
-    assert name.startswith("one-"), "the logical name with a unique suffix"
-    assert 3 <= len(name) <= 63, "as long as a bucket's name can be"
+    assert name.startswith("one-")
+    assert 3 <= len(name) <= 63
     policy = outputs["softDeletePolicy"]
-    assert isinstance(policy, Mapping), "an object"
-    assert policy["retentionDurationSeconds"] == 604800, "Cloud Storage's own idea"
+    assert isinstance(policy, Mapping)
+    assert policy["retentionDurationSeconds"] == 604800
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_a_bucket_has_a_global_name_an_address_and_soft_delete(bucket: Engine, g
 )
 def test_what_a_bucket_is_made_as_it_stays(bucket: Engine, change: Properties) -> None:
     replaces = [path.split(".")[0] for path in bucket.diff(_INPUTS, {**_INPUTS, **change}).replaces]
-    assert replaces == list(change), "another one is another bucket"
+    assert replaces == list(change)
 
 
 def test_a_bucket_names_no_key_that_cloud_storage_may_not_use(gcp: Provider, bucket: Engine) -> None:
     inputs: Properties = {**_INPUTS, "encryption": {"defaultKmsKeyName": _KEY}}
-    assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs)), "no grant yet"
+    assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs))
     role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
     grant: Properties = {"cryptoKeyId": _KEY, "role": role, "member": f"serviceAccount:{_AGENT}"}
     Engine(provider=gcp, type=_KEY_GRANT).create(grant)
-    assert bucket.create(inputs)[0] == "ckpt", "once it may"
+    assert bucket.create(inputs)[0] == "ckpt"
 
 
 def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) -> None:
@@ -78,13 +78,13 @@ def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) 
     bucket.refuses_delete(made, "Error trying to delete bucket ckpt without `force_destroy` set to true")
     bucket.update(made, {**_INPUTS, "forceDestroy": True})
     bucket.delete(made)
-    assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"
+    assert CloudState(state_file).read().of_type(_BUCKET) == []
 
 
 def test_a_managed_folder_needs_its_bucket_and_is_identified_by_it(bucket: Engine, folder: Engine) -> None:
-    assert "The specified bucket does not exist." in refusal(lambda: folder.create(_IN_VISION)), "Error 404"
+    assert "The specified bucket does not exist." in refusal(lambda: folder.create(_IN_VISION))
     bucket.create(_INPUTS)
-    assert folder.create(_IN_VISION)[0] == "ckpt/vision/", "as the provider identifies it"
+    assert folder.create(_IN_VISION)[0] == "ckpt/vision/"
 
 
 @pytest.mark.parametrize("inside", ["vision/step-100", "vision/run/step-100"])
@@ -97,7 +97,7 @@ def test_a_folder_with_objects_is_kept(bucket: Engine, folder: Engine, state_fil
     folder.refuses_delete(made, "not empty")
     folder.update(made, {**_IN_VISION, "forceDestroy": True})
     folder.delete(made)
-    assert len(CloudState(state_file).read().of_type(_OBJECT)) == 2, "the objects stay under their names"
+    assert len(CloudState(state_file).read().of_type(_OBJECT)) == 2
 
 
 def test_a_right_is_to_a_folder_that_is_there(gcp: Provider, bucket: Engine, folder: Engine) -> None:
@@ -108,4 +108,4 @@ def test_a_right_is_to_a_folder_that_is_there(gcp: Provider, bucket: Engine, fol
     grant.refuses_create(inputs, "The specified managed folder does not exist.")
     folder.create(_IN_VISION)
     made, _ = grant.create(inputs)
-    assert made == f"b/ckpt/managedFolders/vision//{role}/{member}", "as the provider identifies it"
+    assert made == f"b/ckpt/managedFolders/vision//{role}/{member}"

@@ -55,18 +55,18 @@ def aws(tmp_path: Path, joined: Joined, monkeypatch: pytest.MonkeyPatch) -> Gene
 def test_machines_come_change_and_go_with_their_group(aws: Provider, joined: Joined) -> None:
     group = Engine(provider=aws, type=_GROUP)
     made, _ = group.create({"cidrBlock": "10.0.0.0/16"})
-    assert joined.kept == [[f"of-{made}-None"]], "no machine came with its group"
+    assert joined.kept == [[f"of-{made}-None"]]
     group.update(made, {"cidrBlock": "10.0.0.0/16", "tags": {"a": "b"}})
-    assert len(joined.kept) == 2, "the machines do not follow their group"
+    assert len(joined.kept) == 2
     group.delete(made)
-    assert joined.kept[-1] == [], "a machine outlives its group"
+    assert joined.kept[-1] == []
 
 
 def test_only_groups_cause_a_call_and_each_has_all_machines(aws: Provider, joined: Joined) -> None:
     Engine(provider=aws, type=_OTHER).create({"name": "q"})
     assert joined.kept == [], "every create would look after nodes"
     Engine(provider=aws, type=_GROUP).plan({"cidrBlock": "10.0.0.0/16"})
-    assert joined.kept == [], "a preview changes nothing"
+    assert joined.kept == []
     Engine(provider=aws, type=_GROUP, name="one").create({"cidrBlock": "10.0.0.0/16"})
     Engine(provider=aws, type=_GROUP, name="two").create({"cidrBlock": "10.1.0.0/16"})
     assert [len(each) for each in joined.kept] == [1, 2], "the second group would drive out the first"
@@ -78,4 +78,4 @@ def test_a_group_with_failed_machines_exists(aws: Provider, joined: Joined, tmp_
     group.refuses_create(
         {"cidrBlock": "10.0.0.0/16"}, "was created but failed to initialize: instances failed to join"
     )
-    assert _GROUP in (tmp_path / "aws.json").read_text(), "the object exists, so the engine records it"
+    assert _GROUP in (tmp_path / "aws.json").read_text()

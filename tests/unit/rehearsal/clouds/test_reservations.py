@@ -37,9 +37,7 @@ def test_ec2_answers_for_a_reservation_of_the_account(aws: Provider, state_file:
     refused(lambda: read_block(aws), f"reservation {BLOCK} is not simulated; only a real account knows it")
     add(state_file, EC2_RESERVATION, BLOCK, HELD)
     properties = json.loads(str(read_block(aws)["properties"]))
-    assert (properties["InstanceType"], properties["TotalInstanceCount"]) == ("p5.48xlarge", 4), (
-        "as it is there"
-    )
+    assert (properties["InstanceType"], properties["TotalInstanceCount"]) == ("p5.48xlarge", 4)
 
 
 @pytest.mark.parametrize(("name", "inputs"), [(BLOCK, OVER), ("cr-0fedcba9876543210", HELD)])
@@ -47,9 +45,7 @@ def test_ec2_does_not_have_a_reservation_that_is_over_or_of_another_account(
     aws: Provider, state_file: Path, name: str, inputs: Json
 ) -> None:
     add(state_file, EC2_RESERVATION, name, inputs)
-    assert f"with identifier '{BLOCK}' was not found" in refusal(lambda: read_block(aws)), (
-        "as Cloud Control says"
-    )
+    assert f"with identifier '{BLOCK}' was not found" in refusal(lambda: read_block(aws))
 
 
 def affinity(name: str) -> "dict[str, Value]":
@@ -76,8 +72,8 @@ def test_gke_rejects_a_pool_of_a_reservation_that_the_project_does_not_have(
             lambda name=name: console.pool("reserved", **affinity(name)),
             f"Error 400: Reservation '{name}' was not found or is not ready to be used",
         )
-    assert console.pool("reserved", **affinity("a100")), "this one is there"
-    assert console.pool("block", **affinity("a100/reservationBlocks/b1")), "and a block of it"
+    assert console.pool("reserved", **affinity("a100"))
+    assert console.pool("block", **affinity("a100/reservationBlocks/b1"))
 
 
 def test_aks_rejects_a_pool_of_an_unknown_group(azure: Provider, state_file: Path) -> None:
@@ -85,7 +81,5 @@ def test_aks_rejects_a_pool_of_an_unknown_group(azure: Provider, state_file: Pat
     console.cluster()
     add(state_file, AZURE_RESERVATION_GROUP, GROUP, {})
     reason = refusal(lambda: console.pool("reserved", capacityReservationGroupID=f"{GROUP}-2"))
-    assert "CapacityReservationGroupNotFound" in reason, reason
-    assert console.pool("reserved", capacityReservationGroupID=GROUP.upper()), (
-        "Azure compares ids in any case"
-    )
+    assert "CapacityReservationGroupNotFound" in reason
+    assert console.pool("reserved", capacityReservationGroupID=GROUP.upper())

@@ -20,7 +20,7 @@ def test_an_object_is_there_for_the_next_who_opens_the_file(tmp_path: Path) -> N
     with CloudState(tmp_path / "cloud" / "aws.json").changing() as inventory:
         inventory.put(_bucket(tags={"a": "b"}))
     found = CloudState(tmp_path / "cloud" / "aws.json").read().find(_BUCKET, "ckpt")
-    assert found == _bucket(tags={"a": "b"}), "the object did not come back as it was put"
+    assert found == _bucket(tags={"a": "b"})
 
 
 def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(RehearsalError, match="refused"):
         refused()
-    assert state.read().all() == [], "a refused create left an object behind"
+    assert state.read().all() == []
 
 
 def test_changes_from_many_threads_and_files_are_all_kept(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_changes_from_many_threads_and_files_are_all_kept(tmp_path: Path) -> Non
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(make, range(40)))
-    assert len(states[0].read().all()) == 40, "concurrent creates overwrote each other"
+    assert len(states[0].read().all()) == 40
 
 
 def test_an_invalid_state_file_is_refused_with_a_fix(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Case:
 
     def bought(self) -> Instance:
         instance = self.buy()
-        assert instance is not None, "the pool is in stock"
+        assert instance is not None
         return instance
 
     def machines(self, pool: CloudObject | None = None) -> list[Instance]:
@@ -81,39 +81,39 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.mark.parametrize("kind", [InstanceGroups, ScaleSets])
 def test_a_cloud_without_a_state_file_has_no_node_groups(tmp_path: Path, kind: type[NodeGroups]) -> None:
-    assert kind(CloudState(tmp_path / "cloud.json")).groups() == [], "there is no cloud"
-    assert list(tmp_path.iterdir()) == [], "reading creates no file"
+    assert kind(CloudState(tmp_path / "cloud.json")).groups() == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_bought_machine_belongs_to_its_group_and_is_a_node(case: Case) -> None:
     bought = case.bought()
-    assert bought in case.machines(), "the next observation includes it"
-    assert bought.name in {machine.name for machine in case.groups.machines()}, "it joins the cluster"
+    assert bought in case.machines()
+    assert bought.name in {machine.name for machine in case.groups.machines()}
 
 
 def test_nothing_is_bought_of_a_deleted_or_sold_out_pool(case: Case) -> None:
-    assert case.groups.buy([Purchase(pool="gone", zone=case.zone, pods=())]) == [], "the pool was deleted"
+    assert case.groups.buy([Purchase(pool="gone", zone=case.zone, pods=())]) == []
     case.sell_out()
-    assert case.buy() is None, "the pool is out of stock"
-    assert len(case.machines()) == 1, "no machine is recorded"
+    assert case.buy() is None
+    assert len(case.machines()) == 1
     case.restock()
-    assert case.buy() is not None, "the pool is in stock again"
+    assert case.buy() is not None
 
 
 def test_no_pool_shrinks_below_its_minimum(case: Case) -> None:
     bought = case.bought()
     names = [one.name for one in (*case.machines(), *case.machines(case.fixed))]
-    assert case.groups.end(names) == 1, "one of two autoscaled machines, and none of the fixed pool"
-    assert bought not in case.machines(), "the newest is deleted first"
-    assert case.groups.end(names) == 0, "the pool is at its minimum"
+    assert case.groups.end(names) == 1
+    assert bought not in case.machines()
+    assert case.groups.end(names) == 0
 
 
 def test_gke_creates_a_preempted_machine_again_under_its_name(gke: Case) -> None:
     (first,) = gke.machines()
-    assert gke.groups.restore() == (False, []), "no machine is missing"
+    assert gke.groups.restore() == (False, [])
     gke.preempt(first)
-    assert gke.groups.restore() == (True, []), "the machine is created again"
-    assert gke.machines() == [replace(first, generation=2)], "another machine has the same name"
+    assert gke.groups.restore() == (True, [])
+    assert gke.machines() == [replace(first, generation=2)]
 
 
 def test_gke_gives_up_a_preempted_machine_of_a_sold_out_autoscaled_pool(gke: Case) -> None:
@@ -121,46 +121,46 @@ def test_gke_gives_up_a_preempted_machine_of_a_sold_out_autoscaled_pool(gke: Cas
     gke.preempt(bought)
     gke.sell_out()
     came_back, lost = gke.groups.restore()
-    assert (came_back, [each.zone for each in lost]) == (False, [gke.zone]), "the autoscaler backs off"
-    assert bought.name not in {one.name for one in gke.machines()}, "the group no longer requests it"
+    assert (came_back, [each.zone for each in lost]) == (False, [gke.zone])
+    assert bought.name not in {one.name for one in gke.machines()}
 
 
 def test_gke_keeps_requesting_the_machines_of_a_fixed_pool(gke: Case) -> None:
     gke.preempt(gke.machines(gke.fixed)[0], gke.fixed)
     gke.sell_out("system")
-    assert gke.groups.restore() == (False, []), "the size of the pool is fixed"
+    assert gke.groups.restore() == (False, [])
     gke.restock("system")
-    assert gke.groups.restore() == (True, []), "the machine is created once the pool is in stock"
+    assert gke.groups.restore() == (True, [])
 
 
 def test_aks_counts_the_machines_of_one_scale_set(aks: Case) -> None:
     bought = aks.bought()
     first, second = aks.machines()
-    assert (first.name[-6:], second.name[-6:]) == ("000000", "000001"), "machines are numbered"
-    assert first.name[:-6] == second.name[:-6], "one scale set spans all zones"
-    assert first.name.startswith("aks-cpu-"), "the scale set is named after the pool"
+    assert (first.name[-6:], second.name[-6:]) == ("000000", "000001")
+    assert first.name[:-6] == second.name[:-6]
+    assert first.name.startswith("aks-cpu-")
     group = next(group for group in aks.groups.groups() if group.pool.id == aks.pool.id)
-    assert aks.groups.group_of(group, bought) == bought.name[:-6], "events name the scale set"
+    assert aks.groups.group_of(group, bought) == bought.name[:-6]
 
 
 def test_aks_deletes_a_preempted_machine(aks: Case) -> None:
-    assert isinstance(aks.groups, ScaleSets), "Azure preempts machines of scale sets"
+    assert isinstance(aks.groups, ScaleSets)
     (first,) = aks.machines()
     bought = aks.bought()
     for taken in (first, bought):
         aks.groups.take(taken.name)
-    assert aks.machines() == [], "the eviction policy is Delete"
-    assert aks.groups.restore() == (False, []), "the scale set stays smaller"
-    assert aks.bought().name != bought.name, "a new machine has a new name"
+    assert aks.machines() == []
+    assert aks.groups.restore() == (False, [])
+    assert aks.bought().name != bought.name
 
 
 def test_a_replaced_aks_pool_has_other_machines(aks: Case) -> None:
     before = {one.name for one in aks.machines()}
     with aks.cloud.changing() as inventory:
         inventory.put(agent_pool(count=1, minCount=1, maxCount=4, digest="d2"))
-    assert not before & {one.name for one in aks.machines()}, "the old pool's machines are gone"
+    assert not before & {one.name for one in aks.machines()}
 
 
 def test_only_gke_reports_a_pool_out_of_stock(gke: Case, aks: Case) -> None:
-    assert "GCE out of resources" in str(gke.groups.out_of_stock(gke.zone)), "GKE's message"
-    assert aks.groups.out_of_stock(aks.zone) is None, "AKS sends no event"
+    assert "GCE out of resources" in str(gke.groups.out_of_stock(gke.zone))
+    assert aks.groups.out_of_stock(aks.zone) is None

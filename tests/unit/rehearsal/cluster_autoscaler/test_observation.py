@@ -32,7 +32,7 @@ from tests.support.builders.autoscaling_objects import NOW, node, node_pool, pod
 def test_pods_that_wait_come_in_the_order_they_began_to() -> None:
     later = {"conditions": [{**_waits, "lastTransitionTime": "2026-11-21T09:00:05Z"}]}
     found = pending([pod("late", status=later), pod("early"), pod("runs", nodeName="n")])
-    assert [each.name for each in found] == ["early", "late"], "and one that has a node does not wait"
+    assert [each.name for each in found] == ["early", "late"]
 
 
 _waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
@@ -41,20 +41,20 @@ _waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 def test_a_nodes_room_is_what_its_pods_leave() -> None:
     ended = pod("ended", nodeName="n", status={"phase": "Succeeded"})
     (found,) = node_infos([node()], [pod("a", nodeName="n"), pod("b", nodeName="n"), ended])
-    assert found.free["cpu"] == Fraction(292, 100), "two pods take half a CPU each of 3.92"
-    assert found.free["pods"] == 108, "and count as two"
-    assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
+    assert found.free["cpu"] == Fraction(292, 100)
+    assert found.free["pods"] == 108
+    assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC)
     daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
     found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
-    assert found == {"b", "c"}, "a pod runs on the first"
-    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}), "it goes with its node"
-    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}}), "it keeps its node"
+    assert found == {"b", "c"}
+    assert is_daemons({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}})
+    assert not is_daemons({"metadata": {"ownerReferences": [{"kind": "Job"}]}})
 
 
 def test_nodes_that_start_or_are_bought_count_and_drained_ones_do_not() -> None:
     drained = node("drained", spec={"unschedulable": True})
     ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
-    assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], "no pods"
+    assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"]
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     (found,) = node_infos([node(spec={"taints": taints})], [])
     assert found.taints == (), "a second one would be bought beside it"
@@ -63,8 +63,8 @@ def test_nodes_that_start_or_are_bought_count_and_drained_ones_do_not() -> None:
     seen = NodeGroup(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
     (found,) = upcoming([seen], [node("there")])
     assert found.name == "coming", "a second one would be bought for the same pods"
-    assert found.since is None, "it has only just been bought"
-    assert found.free["cpu"] == Fraction(392, 100), "nothing is on it"
+    assert found.since is None
+    assert found.free["cpu"] == Fraction(392, 100)
 
 
 def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
@@ -72,18 +72,18 @@ def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
     template = template_of(pool, Inventory([], {}))
     seen = NodeGroup(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
     first, second = options([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
-    assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b"), "zone by zone"
-    assert (first.nodes, second.nodes, first.spare) == (0, 1, 2), "one of three is there, in the second zone"
-    assert (first.is_in_backoff, second.is_in_backoff) == (True, False), "the first had none to sell"
-    assert not first.spreads, "any zone will do"
-    assert first.priority == 1, "its class lists another one before it"
-    assert first.room.labels["topology.kubernetes.io/zone"] == "europe-west4-a", "pods may select it"
-    assert first.room.free["cpu"] == Fraction(392, 100), "GKE keeps some of the machine"
+    assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b")
+    assert (first.nodes, second.nodes, first.spare) == (0, 1, 2)
+    assert (first.is_in_backoff, second.is_in_backoff) == (True, False)
+    assert not first.spreads
+    assert first.priority == 1
+    assert first.room.labels["topology.kubernetes.io/zone"] == "europe-west4-a"
+    assert first.room.free["cpu"] == Fraction(392, 100)
 
 
 def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
     rules = [{"nodepools": ["a", "b"]}, {"machineFamily": "n2"}, {"nodepools": ["c"]}]
-    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, "in rule order"
+    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}
 
 
 def _asks(cpu: str, **more: str) -> Json:
@@ -92,27 +92,27 @@ def _asks(cpu: str, **more: str) -> Json:
 
 def test_requests_add_up_containers_init_containers_sidecars_and_overhead() -> None:
     found = requests_of({"spec": {"containers": [_asks("1"), _asks("500m")]}})
-    assert found["cpu"] == Fraction(3, 2), "both run at once"
-    assert found["pods"] == 1, "a node runs so many pods and no more"
+    assert found["cpu"] == Fraction(3, 2)
+    assert found["pods"] == 1
     spec: Json = {"containers": [_asks("1")], "initContainers": [_asks("3"), _asks("2")]}
-    assert requests_of({"spec": spec})["cpu"] == 3, "they run one after another, before the others"
+    assert requests_of({"spec": spec})["cpu"] == 3
     sidecar = _asks("1", restartPolicy="Always")
     first: Json = {"containers": [_asks("1")], "initContainers": [sidecar, _asks("3")]}
     last: Json = {"containers": [_asks("1")], "initContainers": [_asks("3"), sidecar]}
-    assert requests_of({"spec": first})["cpu"] == 4, "it runs beside the init container after it"
-    assert requests_of({"spec": last})["cpu"] == 3, "and not beside the one before it"
+    assert requests_of({"spec": first})["cpu"] == 4
+    assert requests_of({"spec": last})["cpu"] == 3
     spec: Json = {"containers": [_asks("1")], "overhead": {"cpu": "250m"}}
-    assert requests_of({"spec": spec})["cpu"] == Fraction(5, 4), "a sandbox needs room as well"
+    assert requests_of({"spec": spec})["cpu"] == Fraction(5, 4)
 
 
 def test_a_pod_waits_from_its_condition_on_and_needs_no_node_once_finished() -> None:
-    assert needs_of(pod()).unschedulable_since == NOW, "its condition says when"
-    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None, "not scheduled yet"
+    assert needs_of(pod()).unschedulable_since == NOW
+    assert needs_of(pod(status={"conditions": []})).unschedulable_since is None
     leaving: Json = {**pod(), "metadata": {"name": "p", "deletionTimestamp": "now"}}
-    assert needs_of(leaving).unschedulable_since is None, "no machine is bought for a pod on its way out"
-    assert node_of(pod(nodeName="n")) == "n", "it is on its node"
-    assert node_of(pod(nodeName="n", status={"phase": "Failed"})) == "", "what it had is free again"
-    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW, "an object without a timestamp is old"
+    assert needs_of(leaving).unschedulable_since is None
+    assert node_of(pod(nodeName="n")) == "n"
+    assert node_of(pod(nodeName="n", status={"phase": "Failed"})) == ""
+    assert moment(None) < moment("2026-11-21T09:00:00Z") == NOW
 
 
 def test_selectors_affinity_and_tolerations_are_taken_over() -> None:
@@ -131,15 +131,13 @@ def test_selectors_affinity_and_tolerations_are_taken_over() -> None:
         {"key": "k", "operator": "Equal"},
     ]
     found = needs_of(pod(nodeSelector={"b": "c"}, affinity=affinity, tolerations=tolerations))
-    assert found.selector == {"b": "c"}, "the node selector"
-    assert found.terms == ((Requirement(key="a", operator="In", values=("1", "2")),), ()), (
-        "a term by name matches no node that does not exist yet"
-    )
+    assert found.selector == {"b": "c"}
+    assert found.terms == ((Requirement(key="a", operator="In", values=("1", "2")),), ())
     assert found.tolerations == (
         Toleration(),
         Toleration(key="k", value="v", effect="NoExecute"),
         Toleration(key="k", value=""),
-    ), "the operator is Equal by default"
+    )
     wish: Json = {"key": "k", "effect": "PreferNoSchedule"}
     (seen,) = node_infos([node(spec={"taints": [wish]})], [])
-    assert seen.taints == (Taint(key="k", value="", effect="PreferNoSchedule"),), "as the node has it"
+    assert seen.taints == (Taint(key="k", value="", effect="PreferNoSchedule"),)

@@ -17,7 +17,7 @@ def _shown(*lines: str) -> list[str]:
 
 
 def test_lines_are_shown_without_tracebacks_and_advice() -> None:
-    assert _shown(" + vpc create", "", "Resources:") == [" + vpc create", "", "Resources:"], "a line was lost"
+    assert _shown(" + vpc create", "", "Resources:") == [" + vpc create", "", "Resources:"]
     shown = _shown(
         "    error: boo",
         "    Traceback (most recent call last):",
@@ -26,7 +26,7 @@ def test_lines_are_shown_without_tracebacks_and_advice() -> None:
         "",
         "Resources:",
     )
-    assert shown == ["    error: boo", "", "Resources:"], "no traceback reaches a user"
+    assert shown == ["    error: boo", "", "Resources:"]
     shown = _shown("Duration: 1s", "If you want to remove the stack completely, run `pulumi stack rm dev`.")
     assert shown == ["Duration: 1s"], "the command would not find this stack"
 
@@ -60,20 +60,20 @@ class _Screen:
 
 def test_a_progress_line_names_operations_and_durations() -> None:
     line = progress_line({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
-    assert line == "    waiting for old (20 s), new (2 s)", "the longest first"
-    assert progress_line({}, now=30.0) is None, "an empty notice tells nothing"
+    assert line == "    waiting for old (20 s), new (2 s)"
+    assert progress_line({}, now=30.0) is None
 
 
 def test_lines_and_progress_are_shown_at_once() -> None:
     screen = _Screen()
     with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         waiting.event(_begins("operator"))
-        assert screen.first.wait(30), "the user does not know what takes so long"
-    assert screen.lines[0].startswith("    waiting for operator ("), "not what is under way"
+        assert screen.first.wait(30)
+    assert screen.lines[0].startswith("    waiting for operator (")
     screen = _Screen()
     with ProgressReporter(screen) as waiting:
         waiting.line(" + vpc created")
-        assert screen.lines == [" + vpc created"], "the engine's line waits for something"
+        assert screen.lines == [" + vpc created"]
 
 
 def test_finished_operations_and_components_are_not_reported() -> None:
@@ -81,8 +81,8 @@ def test_finished_operations_and_components_are_not_reported() -> None:
     with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         for one in (_begins("component", custom=False), _begins("vpc"), _ends("vpc"), _begins("operator")):
             waiting.event(one)
-        assert screen.first.wait(30), "no progress is reported"
+        assert screen.first.wait(30)
         screen.lines.clear()
         screen.first.clear()
-        assert screen.first.wait(30), "the next silent period has no progress line"
-    assert all("vpc" not in line and "component" not in line for line in screen.lines), "that is over"
+        assert screen.first.wait(30)
+    assert all("vpc" not in line and "component" not in line for line in screen.lines)

@@ -28,7 +28,7 @@ KUBECONFIG: Json = {
 
 def _read(kubeconfig: JsonValue, **settings: str) -> KubeconfigContext:
     found = read_connection({"kubeconfig": kubeconfig, **settings})
-    assert found is not None, "it leads somewhere"
+    assert found is not None
     return found
 
 
@@ -36,21 +36,19 @@ def _read(kubeconfig: JsonValue, **settings: str) -> KubeconfigContext:
 def test_a_kubeconfig_is_read_as_mapping_json_and_yaml(kubeconfig: JsonValue) -> None:
     found = _read(kubeconfig)
     assert found.server == "https://one.example", "another cluster would be taken for it"
-    assert (found.command, found.option("--cluster-name")) == ("aws", "prod"), "it asks for a token of prod's"
+    assert (found.command, found.option("--cluster-name")) == ("aws", "prod")
 
 
 def test_a_kubeconfig_is_read_from_a_file_and_its_options_in_both_notations(tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(KUBECONFIG))
-    assert _read(str(file)).server == "https://one.example", "a path is a kubeconfig as well"
-    assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
-    assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
-    assert _read(KUBECONFIG, context="second").command == "", "its user has no token command"
-    assert KubeconfigContext(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
-    assert KubeconfigContext(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
-    assert KubeconfigContext(arguments=("--role-arn",)).option("--role-arn") is None, (
-        "without a value there is none"
-    )
+    assert _read(str(file)).server == "https://one.example"
+    assert _read(KUBECONFIG, context="second").server == "https://two.example"
+    assert _read(KUBECONFIG, cluster="two").server == "https://two.example"
+    assert _read(KUBECONFIG, context="second").command == ""
+    assert KubeconfigContext(arguments=("--role-arn=r",)).option("--role-arn") == "r"
+    assert KubeconfigContext(arguments=("--role-arn", "r")).option("--role-arn") == "r"
+    assert KubeconfigContext(arguments=("--role-arn",)).option("--role-arn") is None
 
 
 @pytest.mark.parametrize(

@@ -35,19 +35,17 @@ def _answer_to(failure: Exception) -> grpc.RpcError:
 
 
 def _call(error: grpc.RpcError) -> grpc.Call:
-    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
+    assert isinstance(error, grpc.Call)
     return error
 
 
 def test_an_error_arrives_as_one_line() -> None:
     error = _answer_to(RehearsalError("BucketAlreadyExists: ckpt"))
-    assert str(_call(error).details()) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
+    assert str(_call(error).details()) == "BucketAlreadyExists: ckpt"
     error = _answer_to(KeyError("vpcId"))
     assert _call(error).code() is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
-    assert "GetPluginInfo: KeyError: 'vpcId' at " in str(_call(error).details()), (
-        "the message does not say where to look"
-    )
-    assert "\n" not in str(_call(error).details()), "a traceback reached the user"
+    assert "GetPluginInfo: KeyError: 'vpcId' at " in str(_call(error).details())
+    assert "\n" not in str(_call(error).details())
 
 
 def test_a_missing_method_is_unimplemented() -> None:
@@ -57,9 +55,7 @@ def test_a_missing_method_is_unimplemented() -> None:
         pytest.raises(grpc.RpcError) as caught,
     ):
         provider.Parameterize(provider_pb2.ParameterizeRequest())
-    assert _call(caught.value).code() is grpc.StatusCode.UNIMPLEMENTED, (
-        "the engine falls back only on this code"
-    )
+    assert _call(caught.value).code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_an_initialization_failure_arrives_with_the_state() -> None:
@@ -71,7 +67,7 @@ def test_an_initialization_failure_arrives_with_the_state() -> None:
     metadata = cast("dict[str, bytes]", dict(cast("Any", _call(error).trailing_metadata())))
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
     detail = provider_pb2.ErrorResourceInitFailed.FromString(status.details[0].value)
-    assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"]), "the object is kept"
+    assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"])
 
 
 def test_a_call_of_a_killed_engine_is_not_answered_and_the_server_stops() -> None:
@@ -82,4 +78,4 @@ def test_a_call_of_a_killed_engine_is_not_answered_and_the_server_stops() -> Non
             call.result(timeout=0.2)
     served.close()
     served.close()
-    assert call.done(), "the server closed with the call still open"
+    assert call.done()

@@ -57,7 +57,7 @@ def test_a_command_runs_non_interactively_and_its_output_is_read(tmp_path: Path)
     seen: list[str] = []
     result = _command(tmp_path, 'echo "$@"; echo oops >&2').run(["up"], str(tmp_path), {}, seen.append)
     assert seen == ["--non-interactive up"], "the engine could ask a question, or a line was lost"
-    assert (result.stdout, result.stderr, result.code) == ("--non-interactive up", "oops", 0), "its output"
+    assert (result.stdout, result.stderr, result.code) == ("--non-interactive up", "oops", 0)
 
 
 def test_flags_are_added_inside_the_block_alone(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_flags_are_added_inside_the_block_alone(tmp_path: Path) -> None:
     with command.adding("--clear"):
         inside = command.run(["refresh"], str(tmp_path), {})
     after = command.run(["refresh"], str(tmp_path), {})
-    assert inside.stdout.endswith("refresh --clear"), "the flag was not given"
-    assert after.stdout.endswith("refresh"), "the flag stayed"
+    assert inside.stdout.endswith("refresh --clear")
+    assert after.stdout.endswith("refresh")
 
 
 def test_a_command_that_fails_raises_is_remembered_and_ends(tmp_path: Path) -> None:
@@ -74,15 +74,15 @@ def test_a_command_that_fails_raises_is_remembered_and_ends(tmp_path: Path) -> N
     command = _command(tmp_path, "echo broken >&2; exit 3", on_end=lambda: ends.append("ended"))
     with pytest.raises(CommandError):
         command.run(["up"], str(tmp_path), {})
-    assert _code(command) == 3, "its code tells how it ended"
+    assert _code(command) == 3
     assert ends == ["ended"], "the program would be left running"
 
 
 def test_the_engine_sees_only_the_given_environment(tmp_path: Path) -> None:
     command = _command(tmp_path, "env", environment={"PATH": os.defpath, "ONE": "1"})
     seen = command.run([], str(tmp_path), {"TWO": "2"}).stdout.splitlines()
-    assert {"ONE=1", "TWO=2"} <= set(seen), "a setting did not arrive"
-    assert not any(line.startswith("HOME=") for line in seen), "the user's environment leaked in"
+    assert {"ONE=1", "TWO=2"} <= set(seen)
+    assert not any(line.startswith("HOME=") for line in seen)
     user = {"PULUMI_ACCESS_TOKEN": "x", "PULUMI_BACKEND_URL": "https://…", "PATH": "/bin"}
     assert engine_environment(user) == {"PATH": "/bin"}, "a rehearsal would reach an account"
 
@@ -103,10 +103,10 @@ def test_killing_the_engine_kills_its_plugins(tmp_path: Path) -> None:
     with pytest.raises(CommandError):
         command.run(["up"], str(tmp_path), {}, lambda _: started.set())
     killer.join()
-    assert _code(command) == -signal.SIGKILL, "the engine was not killed"
+    assert _code(command) == -signal.SIGKILL
     pid = int(plugin.read_text())
     gone = not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    assert gone, "a plugin outlived the engine"
+    assert gone
 
 
 def test_ctrl_c_shuts_the_engine_down_gracefully(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_ctrl_c_shuts_the_engine_down_gracefully(tmp_path: Path) -> None:
     in_order = "trap 'echo ended in order; exit 1' INT; echo started; while :; do sleep 0.05; done"
     with at_a_terminal(), pytest.raises(KeyboardInterrupt):
         _command(tmp_path, in_order).run(["up"], str(tmp_path), {}, once_started)
-    assert seen == ["started", "ended in order"], "the engine was not asked to end, or not waited for"
+    assert seen == ["started", "ended in order"]
 
 
 def test_killing_a_finished_engine_does_nothing() -> None:
@@ -154,7 +154,7 @@ def _engine(port: int = 0) -> Generator[int]:
 def _run_at(port: int) -> resource_pb2_grpc.ResourceMonitorStub:
     Settings(project="holdfast", stack="dev", monitor=f"127.0.0.1:{port}")
     monitor = get_monitor()
-    assert isinstance(monitor, resource_pb2_grpc.ResourceMonitorStub), "the SDK connects as a run begins"
+    assert isinstance(monitor, resource_pb2_grpc.ResourceMonitorStub)
     return monitor
 
 
@@ -170,7 +170,7 @@ def test_a_new_engine_on_the_port_of_a_killed_one_is_reachable() -> None:
     use_separate_connections()
     with _engine() as port:
         of_the_killed = _run_at(port)
-        assert _is_answered(of_the_killed), "an engine that runs answers"
-    assert not _is_answered(of_the_killed), "it is gone"
+        assert _is_answered(of_the_killed)
+    assert not _is_answered(of_the_killed)
     with _engine(port):
-        assert _is_answered(_run_at(port)), "a new engine is asked, though the old one's connection backs off"
+        assert _is_answered(_run_at(port))

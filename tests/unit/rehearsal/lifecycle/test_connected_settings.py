@@ -37,7 +37,7 @@ def read(settings: Json, folder: Path) -> StackSettings:
 
 
 def test_a_stack_starts_as_its_file_says_where_that_names_no_other_cluster() -> None:
-    assert alone(stack("aws-dev")) == stack("aws-dev").settings, "nothing is to be removed"
+    assert alone(stack("aws-dev")) == stack("aws-dev").settings
 
 
 def test_the_program_accepts_what_connects_two_stacks_whose_files_do_not_name_each_other(
@@ -45,12 +45,12 @@ def test_the_program_accepts_what_connects_two_stacks_whose_files_do_not_name_ea
 ) -> None:
     home, there = stack("aws-dev"), stack("aws-dev-2")
     at_home = read(leaving(home, there), tmp_path)
-    assert at_home.platform["clusters"] == [{"name": "aws-dev-2", "stack": there.reference}], "as docs say"
-    assert at_home.ladders()["tabular"][1] == AWAY, "below the first tier"
+    assert at_home.platform["clusters"] == [{"name": "aws-dev-2", "stack": there.reference}]
+    assert at_home.ladders()["tabular"][1] == AWAY
     beyond = read(accepting(there, home, issuer=ISSUER), tmp_path)
     assert beyond.platform["acceptsFrom"] == [
         {"name": "aws-dev", "namespaces": ["tabular"], "issuer": ISSUER, "checkpoints": home.reference}
-    ], "its jobs keep their checkpoints"
+    ]
 
 
 def test_names_and_tiers_that_the_files_have_stay_and_other_clusters_go(tmp_path: Path) -> None:
@@ -67,10 +67,8 @@ def test_names_and_tiers_that_the_files_have_stay_and_other_clusters_go(tmp_path
         namespaces=[{**tabular, "ladder": [tier, own, third, last]}],
     )
     at_home = read(leaving(home, stack("aws-dev-2")), tmp_path)
-    assert at_home.platform["clusters"] == [{"name": "ohio", "stack": "organization/holdfast/aws-dev-2"}], (
-        "the third stack is not rehearsed, and the organization is that of the rehearsal"
-    )
-    assert at_home.ladders()["tabular"] == [tier, own, last], "the file's own tier, where it stands"
+    assert at_home.platform["clusters"] == [{"name": "ohio", "stack": "organization/holdfast/aws-dev-2"}]
+    assert at_home.ladders()["tabular"] == [tier, own, last]
     assert StackSettings(name="", reference="", settings=alone(home)).ladders()["tabular"] == [tier, last]
     given = {"name": "oregon", "issuer": "https://old", "namespaces": ["tabular"]}
     there = with_document(
@@ -79,7 +77,7 @@ def test_names_and_tiers_that_the_files_have_stay_and_other_clusters_go(tmp_path
     (entry,) = cast(
         "list[Json]", read(accepting(there, home, issuer=ISSUER), tmp_path).platform["acceptsFrom"]
     )
-    assert (entry["name"], entry["issuer"]) == ("oregon", ISSUER), "only the simulated cluster is another one"
+    assert (entry["name"], entry["issuer"]) == ("oregon", ISSUER)
 
 
 def test_stacks_without_a_common_namespace_are_refused() -> None:

@@ -24,17 +24,17 @@ def test_each_step_is_announced_and_listed_in_the_table() -> None:
     with report.step("up") as results:
         results.append("3 created")
         results.append("nothing is left")
-    assert announced == ["up"], "the user sees the step before it starts"
+    assert announced == ["up"]
     (step,) = report.steps
-    assert step.row[:2] == ("up", "3 created; nothing is left"), "the results are joined"
-    assert "3 created" in report.table(), "the table lists the step"
+    assert step.row[:2] == ("up", "3 created; nothing is left")
+    assert "3 created" in report.table()
 
 
 def test_a_failed_step_is_listed_as_failed_and_raises() -> None:
     report = StepReport(announce=lambda _: None)
     with pytest.raises(RehearsalError), report.step("a second up"):
         raise RehearsalError("a second up changed something")
-    assert report.steps[0].row[:2] == ("a second up", "FAILED"), "the table shows the failure"
+    assert report.steps[0].row[:2] == ("a second up", "FAILED")
 
 
 CLIENT = cast("KubeClient", object())
@@ -56,7 +56,7 @@ def stack_on(cloud: str, folder: Path) -> Stack:
 
 @pytest.mark.parametrize(("cloud", "kind"), [("aws", Karpenter), ("local", Karpenter), ("gcp", Gke)])
 def test_the_provisioner_follows_from_the_cloud(cloud: str, kind: type[object], tmp_path: Path) -> None:
-    assert type(provisioner_for(stack_on(cloud, tmp_path), CLIENT)) is kind, f"on {cloud}"
+    assert type(provisioner_for(stack_on(cloud, tmp_path), CLIENT)) is kind
 
 
 @pytest.mark.parametrize(("provisions_nodes", "kind"), [(True, NodeAutoProvisioning), (False, AksScaleSets)])
@@ -66,4 +66,4 @@ def test_the_provisioner_of_aks_follows_from_the_cluster(
     stack = stack_on("azure", tmp_path)
     with stack.simulators(Faults()).clouds.state("azure-native").changing() as console:
         console.put(aks_cluster(provisions_nodes=provisions_nodes))
-    assert type(provisioner_for(stack, CLIENT)) is kind, "node auto-provisioning is a property of the cluster"
+    assert type(provisioner_for(stack, CLIENT)) is kind

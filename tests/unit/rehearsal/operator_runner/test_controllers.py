@@ -26,7 +26,7 @@ def test_controller_is_found_by_label_and_namespace() -> None:
         ("fallback-controller", "holdfast-system"),
     ):
         found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
-        assert found is CONTROLLERS[app], "the charts set both in every cluster"
+        assert found is CONTROLLERS[app]
     another = pod(labels={"app.kubernetes.io/name": "trainer"})
     for other in (pod(namespace="vision"), another, pod(metadata={"labels": {}})):
         assert controller_of(other) is None, "the pod of a user must never run as a local process"
@@ -42,12 +42,12 @@ def test_jobset_serves_its_webhook_on_a_local_port() -> None:
         )
     )
     written = Path("/pods/one/adapted/controller_manager_config.yaml")
-    assert f"--config={written}" in invocation.args, "JobSet reads the adapted file"
-    assert f"--config={given}" not in invocation.args, "the original file has the ports of a container"
+    assert f"--config={written}" in invocation.args
+    assert f"--config={given}" not in invocation.args
     assert yaml.safe_load(invocation.files[written]) == {
         "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
         "webhook": {"timeout": 5, "host": "127.0.0.1", "port": 19443, "certDir": "/pods/one/volumes/cert"},
-    }, "other settings stay; address, certificates and lease are those of a local process"
+    }
 
 
 def test_jobset_starts_without_a_configuration_file() -> None:
@@ -55,7 +55,7 @@ def test_jobset_starts_without_a_configuration_file() -> None:
     assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
     invocation = CONTROLLERS["jobset"].adapt(resolved_container())
     (text,) = invocation.files.values()
-    assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the port is set"
+    assert yaml.safe_load(text)["webhook"]["port"] == 19443
 
 
 def test_kuberay_listens_on_loopback_ports() -> None:
@@ -65,7 +65,7 @@ def test_kuberay_listens_on_loopback_ports() -> None:
         "--metrics-addr=127.0.0.1:18080",
         "--health-probe-bind-address=127.0.0.1:18082",
         "--leader-election-namespace=operators",
-    ), "later arguments take precedence"
+    )
 
 
 def test_karpenter_listens_on_local_ports_and_keeps_its_lease_namespace() -> None:
@@ -79,42 +79,38 @@ def test_karpenter_listens_on_local_ports_and_keeps_its_lease_namespace() -> Non
         "METRICS_PORT": "50000",
         "HEALTH_PROBE_PORT": "50001",
         "LOG_LEVEL": "info",
-    }, "only the ports change"
+    }
     given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", "the chart takes precedence"
+    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere"
 
 
 def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
     ((path, text),) = invocation.files.items()
-    assert text == "[]", "the instance types of the cloud"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "Karpenter reads this file"
+    assert text == "[]"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path)
     given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
     invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.files == {}, "no file is needed"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "unchanged"
+    assert invocation.files == {}
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"]
 
 
 def test_fallback_controller_runs_from_its_archives_alone() -> None:
     controller = CONTROLLERS["fallback-controller"]
-    assert controller.module == "pulumi_holdfast.controller", "there is no program to build"
+    assert controller.module == "pulumi_holdfast.controller"
     mounted = {"PYTHONPATH": "/pods/one/volumes/program/program.zip"}
     invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080"), variables=mounted))
     given, local = ("--lease=l", "--port=8080"), ("--address=127.0.0.1", "--port=18080")
-    assert invocation.args == ("-S", "-m", "pulumi_holdfast.controller", *given, *local), (
-        "without the packages of this environment, and later arguments take precedence"
-    )
-    assert invocation.variables["PYTHONPATH"] == mounted["PYTHONPATH"], "what the cluster runs is rehearsed"
+    assert invocation.args == ("-S", "-m", "pulumi_holdfast.controller", *given, *local)
+    assert invocation.variables["PYTHONPATH"] == mounted["PYTHONPATH"]
 
 
 def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() -> None:
     invocation = CONTROLLERS["fallback-controller"].adapt(resolved_container())
-    assert invocation.args[:2] == ("-m", "pulumi_holdfast.controller"), (
-        "with the packages of this environment"
-    )
+    assert invocation.args[:2] == ("-m", "pulumi_holdfast.controller")
     program = Path(invocation.variables["PYTHONPATH"]) / "pulumi_holdfast/controller/__main__.py"
-    assert program.is_file(), "the path does not depend on the current directory"
+    assert program.is_file()
 
 
 def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -> None:
@@ -132,15 +128,15 @@ def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -
         )
     )
     adapted = {name: Path(f"/pods/one/adapted/clusters/{name}") for name in ("there", "far")}
-    assert {f"--cluster={name}={path}" for name, path in adapted.items()} < {*invocation.args}, "both"
-    assert "--lease=l" in invocation.args, "other arguments stay"
+    assert {f"--cluster={name}={path}" for name, path in adapted.items()} < {*invocation.args}
+    assert "--lease=l" in invocation.args
     found = {name: json.loads(invocation.files[path]) for name, path in adapted.items()}
     assert found["there"]["clusters"][0]["cluster"] == {
         "server": here.server,
         "certificate-authority-data": b64encode(here.authority).decode(),
-    }, "as the name server and the network of a cloud would lead there"
-    assert found["far"]["clusters"][0]["cluster"] == {"server": "https://far.example.com"}, "not here"
-    assert found["there"]["users"][0]["user"]["tokenFile"] == "/pods/one/tokens/there", "the token is here"
+    }
+    assert found["far"]["clusters"][0]["cluster"] == {"server": "https://far.example.com"}
+    assert found["there"]["users"][0]["user"]["tokenFile"] == "/pods/one/tokens/there"
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))

@@ -47,23 +47,23 @@ def value_from(**source: JsonValue) -> Json:
 
 def test_variables_are_expanded_in_order_and_env_takes_precedence() -> None:
     variables = resolved({"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(A)"})
-    assert variables == {"A": "1", "B": "1-1"}, "a kubelet expands in order"
-    assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "like a kubelet"
+    assert variables == {"A": "1", "B": "1-1"}
+    assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)"
     source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
-    assert resolved(source) == {}, "the container starts without it"
+    assert resolved(source) == {}
     variables = resolved(
         {"name": "CFG_level", "value": "info"},
         env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
     )
-    assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
-    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, "it is optional"
+    assert variables == {"CFG_level": "info", "token": "s3cret"}
+    assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}
     with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
         resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="$")))
 def test_text_without_dollars_does_not_change(text: str) -> None:
-    assert expand(text, {"A": "1"}) == text, "there is nothing to expand"
+    assert expand(text, {"A": "1"}) == text
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_text_without_dollars_does_not_change(text: str) -> None:
     ],
 )
 def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expected: str) -> None:
-    assert resolved(value_from(**source)) == {"X": expected}, f"the value of {source}"
+    assert resolved(value_from(**source)) == {"X": expected}
 
 
 @pytest.mark.parametrize(
@@ -95,18 +95,18 @@ def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expe
 def test_missing_source_is_reported(source: dict[str, JsonValue], complaint: str) -> None:
     with pytest.raises(CannotRunError) as caught:
         resolved(value_from(**source))
-    assert complaint in str(caught.value), "the status of the pod shows this message"
+    assert complaint in str(caught.value)
 
 
 @given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=10**6))
 def test_quantity_is_rounded_up_to_the_divisor(amount: int, divisor: int) -> None:
     units = in_units_of(str(amount), str(divisor))
-    assert units - 1 < Fraction(amount, divisor) <= units, "like the downward API"
+    assert units - 1 < Fraction(amount, divisor) <= units
 
 
 def test_only_a_scheduled_pod_that_is_neither_deleted_nor_finished_runs() -> None:
-    assert should_run(pod()), "the pod has a node"
-    assert should_run(pod(status={"phase": "Running"})), "also after a restart of the runner"
+    assert should_run(pod())
+    assert should_run(pod(status={"phase": "Running"}))
     deleted = pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     finished = [pod(status={"phase": phase}) for phase in ("Failed", "Succeeded")]
     for unwanted in (pod(spec={"nodeName": ""}), deleted, *finished):
@@ -115,15 +115,15 @@ def test_only_a_scheduled_pod_that_is_neither_deleted_nor_finished_runs() -> Non
 
 def test_ports_probe_and_defaults_are_resolved() -> None:
     ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
-    assert ports == {"http": 1, "2": 2}, "Services use both"
-    assert readiness_probe(container()) == Probe(port=8080, path="/readyz"), "the port http is 8080"
+    assert ports == {"http": 1, "2": 2}
+    assert readiness_probe(container()) == Probe(port=8080, path="/readyz")
     at_root = readiness_probe(container(readinessProbe={"httpGet": {"port": 9}}))
-    assert at_root == Probe(port=9, path="/"), "the default path is the root"
+    assert at_root == Probe(port=9, path="/")
     for probe in ({}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}):
-        assert readiness_probe(container(readinessProbe=probe)) is None, "it is ready when it runs"
-    assert service_account_of(pod()) == "default", "the default service account"
-    assert grace_seconds_of(pod()) == 30, "the default grace period"
-    assert restarts_of(pod()) == 0, "there was no restart"
+        assert readiness_probe(container(readinessProbe=probe)) is None
+    assert service_account_of(pod()) == "default"
+    assert grace_seconds_of(pod()) == 30
+    assert restarts_of(pod()) == 0
 
 
 CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}
@@ -144,10 +144,10 @@ def test_mounted_volumes_are_found_without_tokens() -> None:
         Volume(name="config", kind="ConfigMap", source="settings"),
         Volume(name="cert", kind="Secret", source="tls", optional=True, items={"a": "b"}),
         Volume(name="tmp", kind="Empty"),
-    ], "each with its source, without unmounted volumes"
+    ]
     token = mounting({"name": "kube-api-access", "projected": {}})
-    assert volumes_of(token) == [], "the kubeconfig replaces it"
-    assert mounts_of(token, Path("/pods")) == {}, "its path is not translated"
+    assert volumes_of(token) == []
+    assert mounts_of(token, Path("/pods")) == {}
     sources: JsonValue = [
         {"serviceAccountToken": {"audience": "https://there", "path": "there"}},
         {"serviceAccountToken": {"audience": "https://far", "path": "far", "expirationSeconds": 600}},
@@ -156,12 +156,12 @@ def test_mounted_volumes_are_found_without_tokens() -> None:
     assert projected_tokens(others) == [
         ProjectedToken(volume="tokens", path="there", audience="https://there", seconds=3600),
         ProjectedToken(volume="tokens", path="far", audience="https://far", seconds=600),
-    ], "a token for another cluster is one of its own"
-    assert mounts_of(others, Path("/pods")) == {"/tokens": Path("/pods/tokens")}, "and has a file here"
+    ]
+    assert mounts_of(others, Path("/pods")) == {"/tokens": Path("/pods/tokens")}
     with pytest.raises(CannotRunError, match="volume data has type hostPath"):
         volumes_of(mounting({"name": "data", "hostPath": {"path": "/"}}))
     one_file = mounts_of(mounting(CONFIG, sub_path="app.yaml"), Path("/pods"))
-    assert one_file == {"/config": Path("/pods/config/app.yaml")}, "the file, not its folder"
+    assert one_file == {"/config": Path("/pods/config/app.yaml")}
 
 
 @pytest.mark.parametrize(
@@ -179,4 +179,4 @@ def test_mounted_volumes_are_found_without_tokens() -> None:
 )
 def test_only_paths_below_a_mount_are_translated(text: str, expected: str) -> None:
     mounts = {"/etc/config": Path("/here/config"), "/etc/config/certs": Path("/here/certs")}
-    assert on_this_machine(text, mounts) == expected, "the longest matching mount applies"
+    assert on_this_machine(text, mounts) == expected

@@ -41,8 +41,8 @@ def test_process_writes_a_log_and_has_an_exit_code(tmp_path: Path) -> None:
         process = await SupervisedProcess.start(python("import sys; print('output'); sys.exit(3)", tmp_path))
         return await process.ended()
 
-    assert asyncio.run(run()) == 3, "the exit code of the program, not of launch.py"
-    assert "output" in (tmp_path / "logs" / "p.log").read_text(), "the log has the output"
+    assert asyncio.run(run()) == 3
+    assert "output" in (tmp_path / "logs" / "p.log").read_text()
 
 
 def test_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         await process.end(grace_seconds=0.05)
         return await process.ended()
 
-    assert asyncio.run(run()) == -signal.SIGKILL, "the grace period ended"
+    assert asyncio.run(run()) == -signal.SIGKILL
 
 
 def test_process_dies_with_a_killed_parent(tmp_path: Path) -> None:
@@ -64,13 +64,13 @@ def test_process_dies_with_a_killed_parent(tmp_path: Path) -> None:
         "print(p.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-S", "-c", host], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None, "stdout is a pipe"
+        assert parent.stdout is not None
         orphan = psutil.Process(int(parent.stdout.readline()))
         while "time.sleep" not in " ".join(orphan.cmdline()) or "launch" in " ".join(orphan.cmdline()):
             threading.Event().wait(0.01)  # until launch.py has executed the program
         os.kill(parent.pid, signal.SIGKILL)
     gone, alive = psutil.wait_procs([orphan], timeout=10)
-    assert (gone, alive) == ([orphan], []), "the kernel killed it with its parent"
+    assert (gone, alive) == ([orphan], [])
 
 
 def test_large_log_is_rotated(tmp_path: Path) -> None:
@@ -79,16 +79,16 @@ def test_large_log_is_rotated(tmp_path: Path) -> None:
     with log.open("wb") as file:
         file.truncate(LARGEST_LOG_BYTES + 1)
     open_log(log).close()
-    assert log.stat().st_size == 0, "the new log is empty"
-    assert log.with_suffix(".log.1").exists(), "the old log remains"
+    assert log.stat().st_size == 0
+    assert log.with_suffix(".log.1").exists()
 
 
 @given(st.integers(min_value=1, max_value=10_000))
 def test_delay_grows_up_to_its_maximum(failures: int) -> None:
-    assert delay_seconds(failures) <= delay_seconds(failures + 1) <= LONGEST_DELAY_SECONDS, "it never shrinks"
+    assert delay_seconds(failures) <= delay_seconds(failures + 1) <= LONGEST_DELAY_SECONDS
 
 
 def test_steady_process_resets_the_failures() -> None:
-    assert failures_after(7, ran_seconds=120) == 1, "it failed for a new reason"
-    assert failures_after(7, ran_seconds=3) == 8, "it failed for the same reason"
-    assert delay_seconds(1) == 1, "the first delay is short"
+    assert failures_after(7, ran_seconds=120) == 1
+    assert failures_after(7, ran_seconds=3) == 8
+    assert delay_seconds(1) == 1

@@ -33,10 +33,10 @@ GOOD = RoundTrip(
 
 
 def test_a_job_that_goes_on_there_and_at_home_again_is_as_expected() -> None:
-    assert unmet_by_round_trip(GOOD, home="home", there="there") == [], "nothing is missing"
+    assert unmet_by_round_trip(GOOD, home="home", there="there") == []
     assert round_trip(GOOD) == (
         "cpu-spot in home → cpu-spot in there → cpu-spot in home (after 40 s and 50 s); step 2000 carried over"
-    ), "the table says where it ran, and from which step it went on"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_job_that_goes_on_there_and_at_home_again_is_as_expected() -> None:
 )
 def test_each_fault_of_a_round_trip_is_named(seen: RoundTrip, problem: str) -> None:
     (found,) = unmet_by_round_trip(seen, home="home", there="there")
-    assert found.startswith(problem), "one fault, one line"
+    assert found.startswith(problem)
 
 
 POLICY: Json = {
@@ -76,16 +76,14 @@ POLICY: Json = {
 
 def test_a_ladder_hurries_to_its_tier_elsewhere_and_changes_no_other() -> None:
     tiers = [mapping(each) for each in sequence(hurried(POLICY)["tiers"])]
-    assert [each.get("maxFailures") for each in tiers] == [1, 1, None, None], "one failure leads on"
-    assert [each.get("procurementTimeout") for each in tiers] == ["2m", "10s", "20m", None], (
-        "the first tier has time for its machines"
-    )
-    assert tiers[2:] == [*sequence(mapping(POLICY["spec"])["tiers"])][2:], "what is rehearsed stays"
-    assert hurried(POLICY)["returnAfter"] == "20s", "and it returns within the rehearsal"
+    assert [each.get("maxFailures") for each in tiers] == [1, 1, None, None]
+    assert [each.get("procurementTimeout") for each in tiers] == ["2m", "10s", "20m", None]
+    assert tiers[2:] == [*sequence(mapping(POLICY["spec"])["tiers"])][2:]
+    assert hurried(POLICY)["returnAfter"] == "20s"
 
 
 def test_the_namespace_with_a_tier_elsewhere_is_found() -> None:
     plain: Json = {"metadata": {"namespace": "a"}, "spec": {"tiers": [{"pool": "cpu"}]}}
-    assert tier_elsewhere([plain, POLICY]) == ("tabular", POLICY), "not the first of all"
+    assert tier_elsewhere([plain, POLICY]) == ("tabular", POLICY)
     with pytest.raises(RehearsalError, match="no training namespace has a tier in another cluster"):
         tier_elsewhere([plain])

@@ -24,10 +24,10 @@ def test_a_jobset_on_spot_needs_one_selector_and_five_restarts(name: str) -> Non
     jobset = load_example(CHECKOUT, name)
     job = job_of(jobset)
     pod = mapping(mapping(job["template"])["spec"])
-    assert pod["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}, "the selector alone asks for spot"
-    assert "tolerations" not in pod, "admission adds them: users need not know the taints"
-    assert mapping(mapping(jobset["spec"])["failurePolicy"])["maxRestarts"] == 5, "the restart limit"
-    assert job["backoffLimit"] == 0, "a lost pod restarts the whole JobSet"
+    assert pod["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}
+    assert "tolerations" not in pod
+    assert mapping(mapping(jobset["spec"])["failurePolicy"])["maxRestarts"] == 5
+    assert job["backoffLimit"] == 0
     assert pod_count(jobset) == 2, "two pods, so that the loss of one affects another"
 
 
@@ -36,9 +36,9 @@ def test_only_the_workers_of_a_rayjob_select_spot() -> None:
     cluster = mapping(mapping(rayjob["spec"])["rayClusterSpec"])
     head = mapping(mapping(mapping(cluster["headGroupSpec"])["template"])["spec"])
     worker = mapping(mapping(mapping(sequence(cluster["workerGroupSpecs"])[0])["template"])["spec"])
-    assert "nodeSelector" not in head, "an evicted head ends the whole job"
-    assert worker["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}, "workers can be replaced"
-    assert worker_count(rayjob) == 2, "as many as its group has replicas"
+    assert "nodeSelector" not in head
+    assert worker["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}
+    assert worker_count(rayjob) == 2
 
 
 def test_the_helper_pod_selects_nothing() -> None:
@@ -54,10 +54,8 @@ def test_a_missing_example_is_named(tmp_path: Path) -> None:
 def test_an_example_gets_the_service_account_of_its_namespace() -> None:
     jobset = load_example(CHECKOUT, "jobset-spot", cloud="gcp")
     acting = acting_as(jobset, "trainer-of-mine")
-    assert '"serviceAccountName": "trainer-of-mine"' in json.dumps(acting), "the account is replaced"
-    assert json.dumps(acting).replace("trainer-of-mine", "trainer-gcp-dev") == json.dumps(jobset), (
-        "nothing else is changed"
-    )
+    assert '"serviceAccountName": "trainer-of-mine"' in json.dumps(acting)
+    assert json.dumps(acting).replace("trainer-of-mine", "trainer-gcp-dev") == json.dumps(jobset)
 
 
 def test_the_columns_of_a_table_are_as_wide_as_their_widest_cell() -> None:
@@ -67,4 +65,4 @@ def test_the_columns_of_a_table_are_as_wide_as_their_widest_cell() -> None:
         "-----------  -----------",
         "a            long enough",
         "much longer  b",
-    ], "columns line up and no line ends in spaces"
+    ]

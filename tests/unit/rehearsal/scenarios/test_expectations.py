@@ -15,31 +15,25 @@ from tests.support.builders.scenario_results import GPU, PLAIN, SPOT, default_pl
 
 
 def test_valid_results_meet_the_expectations() -> None:
-    assert unmet_by_restart(restart()) == [], "a valid result has no problems"
+    assert unmet_by_restart(restart()) == []
     other = replace(SPOT, pod="r", node="spot-3")
     seen = restart(before=(SPOT, other), after=(replace(SPOT, node="spot-2"), replace(other, pod="r2")))
-    assert unmet_by_restart(seen) == [], (
-        "only the interrupted node is drained; JobSet restarts the others itself"
-    )
-    assert unmet_by_default_placement(default_placement()) == [], "a valid result has no problems"
+    assert unmet_by_restart(seen) == []
+    assert unmet_by_default_placement(default_placement()) == []
     seen = default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=15),))
-    assert unmet_by_default_placement(seen, has_gpus=False) == [], "there is no other pool to compare with"
+    assert unmet_by_default_placement(seen, has_gpus=False) == []
     seen = replace(
         default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1
     )
-    assert unmet_by_default_placement(seen, has_gpus=False) == [], "the pod fits there"
-    assert unmet_by_rayjob(rayjob()) == [], "a valid result has no problems"
+    assert unmet_by_default_placement(seen, has_gpus=False) == []
+    assert unmet_by_rayjob(rayjob()) == []
 
 
 def test_a_new_node_may_have_the_name_of_the_old_one() -> None:
     old, new = replace(SPOT, host="uid-1"), replace(SPOT, pod="p2", host="uid-2")
-    assert unmet_by_restart(restart(before=(old,), after=(new,))) == [], (
-        "GKE recreates nodes under their names"
-    )
+    assert unmet_by_restart(restart(before=(old,), after=(new,))) == []
     same = restart(before=(old,), after=(replace(new, host="uid-1"),))
-    assert any("came back to the interrupted node" in problem for problem in unmet_by_restart(same)), (
-        "the node was never interrupted"
-    )
+    assert any("came back to the interrupted node" in problem for problem in unmet_by_restart(same))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +55,7 @@ def test_a_new_node_may_have_the_name_of_the_old_one() -> None:
     ],
 )
 def test_an_unexpected_restart_is_reported(seen: SpotRestart, complaint: str) -> None:
-    assert any(complaint in problem for problem in unmet_by_restart(seen)), (
-        f"{unmet_by_restart(seen)} should say {complaint!r}"
-    )
+    assert any(complaint in problem for problem in unmet_by_restart(seen))
 
 
 @pytest.mark.parametrize(
@@ -91,9 +83,7 @@ def test_an_unexpected_restart_is_reported(seen: SpotRestart, complaint: str) ->
     ],
 )
 def test_an_unexpected_placement_of_a_plain_pod_is_reported(seen: DefaultPlacement, complaint: str) -> None:
-    assert any(complaint in problem for problem in unmet_by_default_placement(seen)), (
-        f"{unmet_by_default_placement(seen)} should say {complaint!r}"
-    )
+    assert any(complaint in problem for problem in unmet_by_default_placement(seen))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +97,4 @@ def test_an_unexpected_placement_of_a_plain_pod_is_reported(seen: DefaultPlaceme
     ],
 )
 def test_an_unexpected_placement_of_a_rayjob_is_reported(seen: RayJobPlacement, complaint: str) -> None:
-    assert any(complaint in problem for problem in unmet_by_rayjob(seen)), (
-        f"{unmet_by_rayjob(seen)} should say {complaint!r}"
-    )
+    assert any(complaint in problem for problem in unmet_by_rayjob(seen))

@@ -19,8 +19,8 @@ from tests.support.json_objects import obj, objects
 
 
 def test_failovers_and_a_failback_meet_the_expectations() -> None:
-    assert unmet_by_walk(walk()) == [], "a valid result has no problems"
-    assert walked(walk()) == "a-spot → b-spot → a → a-spot; 3 evictions, restarts: 2", "in one line"
+    assert unmet_by_walk(walk()) == []
+    assert walked(walk()) == "a-spot → b-spot → a → a-spot; 3 evictions, restarts: 2"
 
 
 @pytest.mark.parametrize(
@@ -43,29 +43,23 @@ def test_failovers_and_a_failback_meet_the_expectations() -> None:
     ],
 )
 def test_an_unexpected_walk_is_reported(seen: LadderWalk, complaint: str) -> None:
-    assert any(complaint in problem for problem in unmet_by_walk(seen)), f"{unmet_by_walk(seen)}"
+    assert any(complaint in problem for problem in unmet_by_walk(seen))
 
 
 def test_the_table_has_a_row_with_seconds_for_each_move() -> None:
     first, second, third = walk_rows(walk())
-    assert {len(row) for row in (HEADS, first, second, third)} == {len(HEADS)}, "a cell for each column"
-    assert first == ("a-spot → b-spot", "3 evictions", "0.5 s", "0.5 s", "0.5 s", "–", "–"), (
-        "there were no nodes"
-    )
-    assert third[1:] == ("capacity reserved above", "–", "0.5 s", "0.5 s", "0.5 s", "1.5 s"), "the failback"
+    assert {len(row) for row in (HEADS, first, second, third)} == {len(HEADS)}
+    assert first == ("a-spot → b-spot", "3 evictions", "0.5 s", "0.5 s", "0.5 s", "–", "–")
+    assert third[1:] == ("capacity reserved above", "–", "0.5 s", "0.5 s", "0.5 s", "1.5 s")
 
 
 def test_the_short_ladder_comes_from_the_first_policy_with_three_tiers() -> None:
     ladder = short_ladder([_policy("b", "x", "y", "z"), _policy("a", "x", "y"), _policy(NAMESPACE, *"pqr")])
-    assert (ladder.model, ladder.pools) == ("b", ("x", "y", "z")), "three tiers are needed"
+    assert (ladder.model, ladder.pools) == ("b", ("x", "y", "z"))
     spec = obj(ladder.policy()["spec"])
-    assert [tier.get("maxFailures") for tier in objects(spec["tiers"])] == [3, 3, None], (
-        "three evictions lead down"
-    )
-    assert [obj(tier["facts"])["of"] for tier in objects(spec["tiers"])] == ["x", "y", "z"], "facts are kept"
-    assert short_ladder([_policy("b", "w", "x", "y", "z")]).pools == ("w", "x", "z"), (
-        "the last tier is on-demand"
-    )
+    assert [tier.get("maxFailures") for tier in objects(spec["tiers"])] == [3, 3, None]
+    assert [obj(tier["facts"])["of"] for tier in objects(spec["tiers"])] == ["x", "y", "z"]
+    assert short_ladder([_policy("b", "w", "x", "y", "z")]).pools == ("w", "x", "z")
     with pytest.raises(RehearsalError, match="a ladder of 3 tiers: add one"):
         short_ladder([_policy("a", "x", "y")])
 
@@ -79,12 +73,8 @@ def test_a_namespace_clone_has_the_labels_and_role_bindings_of_its_model() -> No
         "subjects": subjects,
     }
     namespace, bound = namespace_clone({"metadata": {"name": "vision", "labels": labels}}, [binding], "clone")
-    assert obj(namespace["metadata"]) == {"name": "clone", "labels": {"holdfast.dev/training": "true"}}, (
-        "only the name differs"
-    )
-    assert (obj(bound["metadata"])["namespace"], bound["roleRef"]) == ("clone", {"name": "r"}), (
-        "the binding is in the clone"
-    )
+    assert obj(namespace["metadata"]) == {"name": "clone", "labels": {"holdfast.dev/training": "true"}}
+    assert (obj(bound["metadata"])["namespace"], bound["roleRef"]) == ("clone", {"name": "r"})
 
 
 def _policy(namespace: str, *pools: str) -> Json:

@@ -29,7 +29,7 @@ def test_users_pods_get_the_total_without_the_critical_seconds(
 ) -> None:
     found = grace_of(kubelet)
     assert (found.users, found.critical) == (users, critical), f"with {kubelet}"
-    assert found.is_none is (users == critical == 0), "there is no grace period only if both are 0"
+    assert found.is_none is (users == critical == 0)
 
 
 def _pod(*, asks: int | None = None, stops_after: str | None = None, priority: int = 0) -> Json:
@@ -44,12 +44,12 @@ def _pod(*, asks: int | None = None, stops_after: str | None = None, priority: i
 
 def test_a_pod_gets_at_most_the_grace_period_of_its_phase() -> None:
     found = ending_of(_pod(asks=90), USUAL)
-    assert (found.asked, found.got) == (90, 15), "as documented by GKE"
-    assert ending_of(_pod(), USUAL).asked == 30, "Kubernetes' own default"
-    assert ending_of(_pod(asks=5), USUAL).got == 5, "the kubelet takes the smaller of the two"
+    assert (found.asked, found.got) == (90, 15)
+    assert ending_of(_pod(), USUAL).asked == 30
+    assert ending_of(_pod(asks=5), USUAL).got == 5
     grace = ShutdownGrace(users=25, critical=5)
-    assert ending_of(_pod(priority=2_000_000_000), grace).got == 5, "in the second phase"
-    assert ending_of(_pod(priority=1_999_999_999), grace).got == 25, "the next lower priority is a user's"
+    assert ending_of(_pod(priority=2_000_000_000), grace).got == 5
+    assert ending_of(_pod(priority=1_999_999_999), grace).got == 25
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_placement_names_pool_capacity_machine_and_gpus() -> None:
     expected = PodPlacement(
         pod="p", node="n", pool="a100-spot", capacity="spot", machine="p4d.24xlarge", gpus=8
     )
-    assert placements([trainer("p")], [NODE]) == (expected,), "all of it is on the node"
+    assert placements([trainer("p")], [NODE]) == (expected,)
 
 
 def test_the_capacity_type_is_read_from_gkes_own_label() -> None:
@@ -53,15 +53,13 @@ def test_the_capacity_type_is_read_from_gkes_own_label() -> None:
 
 
 def test_placements_are_sorted_and_only_of_pods_with_a_node() -> None:
-    assert placements([trainer("p", node="")], [NODE]) == (), "it is pending"
+    assert placements([trainer("p", node="")], [NODE]) == ()
     found = placements([trainer("b"), trainer("a")], [NODE])
-    assert [each.pod for each in found] == ["a", "b"], "the output is stable"
+    assert [each.pod for each in found] == ["a", "b"]
 
 
 def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
-    assert free_cpus(NODE, [trainer("p"), trainer("q", node="other")]) == 94, (
-        "95.5 less 1.5 of the one pod here"
-    )
+    assert free_cpus(NODE, [trainer("p"), trainer("q", node="other")]) == 94
 
 
 def test_observed_pods_tell_evicted_pods_from_their_successors() -> None:
@@ -70,16 +68,14 @@ def test_observed_pods_tell_evicted_pods_from_their_successors() -> None:
     history.record("MODIFIED", trainer("old", deleted=True, evicted=True))
     history.record("DELETED", trainer("old", phase="Failed", deleted=True, evicted=True))
     history.record("ADDED", trainer("new", phase="Pending"))
-    assert history.successors() == [], "a pending pod is no successor yet"
+    assert history.successors() == []
     history.record("MODIFIED", trainer("new"))
-    assert history.evicted == {"old"}, "its condition named the eviction before it was deleted"
-    assert [pod["metadata"] for pod in history.successors()] == [trainer("new")["metadata"]], (
-        "it runs and is new"
-    )
+    assert history.evicted == {"old"}
+    assert [pod["metadata"] for pod in history.successors()] == [trainer("new")["metadata"]]
 
 
 def test_a_successor_that_is_lost_again_does_not_count() -> None:
     history = ObservedPods(known=frozenset(), disruption=EVICTED)
     history.record("ADDED", trainer("new"))
     history.record("MODIFIED", trainer("new", deleted=True))
-    assert history.successors() == [], "a pod that is being deleted does not count"
+    assert history.successors() == []

@@ -47,31 +47,27 @@ def drawn() -> Picture:
 
 def test_pods_that_exist_together_have_rows_of_their_own() -> None:
     bars = drawn().bars
-    assert [(bar.lane, bar.row) for bar in bars] == [(0, 0), (0, 1), (1, 0)], (
-        "two rows on spot, one on on-demand"
-    )
-    assert [bar.lost for bar in bars] == [True, False, False], "only the evicted pod was lost"
-    assert bars[2].ends == 60, "a pod that still runs ends with the picture"
+    assert [(bar.lane, bar.row) for bar in bars] == [(0, 0), (0, 1), (1, 0)]
+    assert [bar.lost for bar in bars] == [True, False, False]
+    assert bars[2].ends == 60
 
 
 def test_a_move_is_an_arrow_from_the_suspension_to_the_resumption() -> None:
     (arrow,) = drawn().arrows
-    assert (arrow.source, arrow.target, arrow.begins, arrow.ends) == (0, 1, 20, 24), (
-        "in seconds since the first pod"
-    )
+    assert (arrow.source, arrow.target, arrow.begins, arrow.ends) == (0, 1, 20, 24)
 
 
 def test_the_picture_is_valid_xml_with_its_data() -> None:
     svg = render_svg(drawn())
     root = ET.fromstring(svg)
-    assert len(root.findall(f"{SVG}rect[@class='runs']")) == 3, "a bar for each pod that ran"
-    assert read_svg(svg) == drawn(), "a reader can draw it again"
+    assert len(root.findall(f"{SVG}rect[@class='runs']")) == 3
+    assert read_svg(svg) == drawn()
 
 
 def test_names_are_escaped() -> None:
     odd = picture_of("<b>&", ("a<b",), [pod("a", "a<b", 0, 5, bound=1)], [], [], at(6))
-    assert read_svg(render_svg(odd)).pools == ("a<b",), "as it was"
-    assert ET.fromstring(render_svg(odd)).findtext(f"{SVG}title") == "<b>&", "and no element of the picture"
+    assert read_svg(render_svg(odd)).pools == ("a<b",)
+    assert ET.fromstring(render_svg(odd)).findtext(f"{SVG}title") == "<b>&"
 
 
 def test_a_text_that_is_not_a_picture_is_refused() -> None:
@@ -82,13 +78,9 @@ def test_a_text_that_is_not_a_picture_is_refused() -> None:
 def test_the_picture_in_the_documentation_was_drawn_by_a_run_as_expected() -> None:
     svg = (PICTURES / "ladder.svg").read_text(encoding="utf-8")
     picture = read_svg(svg)
-    assert render_svg(picture) == svg, (
-        "run `holdfast rehearse demo local --picture docs/pictures/ladder.svg` again: the drawing has changed since"
-    )
-    assert [(arrow.source, arrow.target) for arrow in picture.arrows] == [(0, 1), (1, 2), (2, 0)], (
-        "down two tiers and back to the first"
-    )
-    assert sum(bar.lost for bar in picture.bars) >= 3, "three evictions cost three pods"
+    assert render_svg(picture) == svg
+    assert [(arrow.source, arrow.target) for arrow in picture.arrows] == [(0, 1), (1, 2), (2, 0)]
+    assert sum(bar.lost for bar in picture.bars) >= 3
 
 
 def test_the_picture_of_a_job_in_another_cluster_was_drawn_by_a_run_in_which_it_came_back() -> None:
@@ -96,10 +88,8 @@ def test_the_picture_of_a_job_in_another_cluster_was_drawn_by_a_run_in_which_it_
     picture = read_svg(svg)
     assert render_svg(picture) == svg, "run `make chaos TWO=1 PICTURE=…` again: the drawing has changed since"
     first, *_, last = picture.arrows
-    assert "/" in picture.pools[first.target], "a copy ran in the other cluster"
-    assert "/" not in picture.pools[last.target], "and the job came home"
+    assert "/" in picture.pools[first.target]
+    assert "/" not in picture.pools[last.target]
     at_home = [bar for bar in picture.bars if "/" not in picture.pools[bar.lane]]
     there = [bar for bar in picture.bars if "/" in picture.pools[bar.lane]]
-    assert not any(
-        home.begins < copy.ends and copy.begins < home.ends for home in at_home for copy in there
-    ), "it never had pods in both"
+    assert not any(home.begins < copy.ends and copy.begins < home.ends for home in at_home for copy in there)

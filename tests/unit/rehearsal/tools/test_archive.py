@@ -14,7 +14,7 @@ from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.archive import SUMS, VARIABLE, pack
 from pulumi_holdfast.rehearsal.tools.catalog import TOOLS
 from pulumi_holdfast.rehearsal.tools.command import build
-from pulumi_holdfast.rehearsal.tools.locate import take_survey
+from pulumi_holdfast.rehearsal.tools.locate import missing_pieces
 from tests.support.fakes.go_toolchain import FakeGo, checkout
 
 
@@ -50,7 +50,7 @@ def archive(built: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_archive_is_unpacked_instead_of_a_build(archive: Path, built: Workspace, tmp_path: Path) -> None:
     other = empty_checkout(tmp_path / "deeper/other")
     shown = make(other)
-    assert take_survey(other).missing == [], "nothing is left to build, without Go"
+    assert missing_pieces(other) == [], "nothing is left to build, without Go"
     assert archive.name in shown, "where they come from is said"
     for tool in TOOLS:
         taken = other.tools_bin / tool.name
@@ -68,19 +68,19 @@ def test_archives_of_the_same_tools_are_the_same_bytes(
     for path in other.tools_bin.rglob("*"):
         os.utime(path, (1, 1))
         path.chmod(0o700)
-    assert pack(other, tmp_path / "other.tar.gz") == hashlib.sha256(archive.read_bytes()).hexdigest(), (
-        "neither folder, nor time, nor mode gets into it"
-    )
-    assert (archive.parent / SUMS).read_text().split()[1] == archive.name, "`sha256sum --check` reads its sum"
+    assert pack(other, tmp_path / "other.tar.gz") == hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert (archive.parent / SUMS).read_text().split()[1] == archive.name
 
 
 def test_pieces_of_other_pins_are_not_taken(archive: Path, tmp_path: Path) -> None:
     other = empty_checkout(tmp_path / "other")
     with (other.project_root / "tools/pulumi/go.sum").open("a") as sums:
         sums.write("example.com/new v1.0.0 h1:x\n")
-    with pytest.raises(RehearsalError, match="required to build pulumi"):
+    with pytest.raises(RehearsalError, match="go is not on PATH"):
         make(other)
-    assert take_survey(other).missing == ["pulumi"], "only what changed is built, and for that Go is needed"
+    assert [piece.name for piece in missing_pieces(other)] == ["pulumi"], (
+        "only what changed is built, and for that Go is needed"
+    )
 
 
 @pytest.mark.parametrize("fault", ["a changed byte", "no sum", "another sum", "no archive"])
@@ -100,10 +100,10 @@ def test_an_archive_that_is_not_the_one_of_its_sum_is_refused(
     other = empty_checkout(tmp_path / "other")
     with pytest.raises(RehearsalError, match="download both"):
         make(other)
-    assert len(take_survey(other).missing) > len(TOOLS), "nothing of it is used"
+    assert len(missing_pieces(other)) > len(TOOLS), "nothing of it is used"
 
 
-@pytest.mark.parametrize("name", ["../outside", "/outside", "bin/link"])
+@pytest.mark.parametrize("name", ["../outside", "bin/link"])
 def test_a_file_outside_of_the_tools_is_refused(archive: Path, tmp_path: Path, name: str) -> None:
     with tarfile.open(archive, "w:gz") as target:
         entry = tarfile.TarInfo(name)
@@ -113,9 +113,9 @@ def test_a_file_outside_of_the_tools_is_refused(archive: Path, tmp_path: Path, n
     (archive.parent / SUMS).write_text(
         f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n"
     )
-    with pytest.raises(RehearsalError, match=r"is no file of \.tools"):
+    with pytest.raises(RehearsalError, match="use an archive of a release"):
         make(empty_checkout(tmp_path / "other"))
-    assert not list(tmp_path.rglob("outside")), "nothing is written"
+    assert not list(tmp_path.rglob("outside"))
 
 
 def test_tools_that_are_not_built_are_not_packed(tmp_path: Path) -> None:

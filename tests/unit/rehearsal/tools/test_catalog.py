@@ -35,10 +35,10 @@ def test_flags_contain_the_version_and_skip_inlining_of_unused_packages() -> Non
     linked = flags("kube-apiserver")
     for variable in ("version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"):
         assert variable in linked, "otherwise clients refuse v0.0.0 because of the version skew"
-    assert "-gcflags=github.com/pb33f/libopenapi/...=-l" in flags("pulumi"), "a quarter of the build time"
+    assert "-gcflags=github.com/pb33f/libopenapi/...=-l" in flags("pulumi")
     # Without inlining, helm takes 1.7 s instead of 1.2 s.
-    assert not any("-gcflags" in flags(tool.name) for tool in TOOLS if tool.name != "pulumi"), "others run"
-    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4", "messages show it"
+    assert not any("-gcflags" in flags(tool.name) for tool in TOOLS if tool.name != "pulumi")
+    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4"
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.stamps], ids=lambda tool: tool.name)
@@ -58,7 +58,7 @@ def version(text: str) -> Version:
 
 @given(version_numbers)
 def test_version_survives_formatting_and_parsing(one: Version) -> None:
-    assert parse_version(f"v{one}") == one, "the text is the version"
+    assert parse_version(f"v{one}") == one
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_version_survives_formatting_and_parsing(one: Version) -> None:
     ],
 )
 def test_released_version_is_found_in_the_output_of_each_program(answer: str, found: str) -> None:
-    assert str(parse_version(answer)) == found, f"the release in {answer!r} is {found}"
+    assert str(parse_version(answer)) == found
 
 
 @given(version_numbers, version_numbers)
 def test_every_rule_accepts_the_pin_and_the_exact_one_only_itself(found: Version, pin: Version) -> None:
     assert Accepts.EXACT.good(found, pin) == (found == pin), "these programs must have the tested version"
-    assert all(rule.good(pin, pin) for rule in Accepts), "the pinned version is tested"
+    assert all(rule.good(pin, pin) for rule in Accepts)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,6 @@ def test_pins_are_read_from_go_mod(tmp_path: Path) -> None:
     read = parse_go_mod(FOLDER, GO_MOD)
     pins = {"example.com/alone": "v1.0.0", "example.com/one": "v1.2.3", "example.com/one/cmd": "v2.0.0"}
     assert read.requires == pins, "a replacement is no pin"
-    assert str(read.go) == "1.26.0", "a version without a patch is the first release"
     assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), "like Go does"
     assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is a package, too"
     with pytest.raises(RehearsalError, match=r"requires no module for example.com/onetwo.*go get -tool"):
@@ -141,16 +140,16 @@ def upstream_tools() -> list[Tool]:
 @pytest.mark.parametrize("tool", upstream_tools(), ids=lambda tool: tool.name)
 def test_every_upstream_tool_has_a_tool_directive(tool: Tool) -> None:
     module = read_go_module(PROJECT / "tools" / tool.module)
-    assert tool.package in module.tools, f"`go mod tidy` in tools/{tool.module} would drop {tool.package}"
+    assert tool.package in module.tools
 
 
 def test_catalog_chains_and_tool_directives_agree() -> None:
     ours = {tool.name: tool for tool in TOOLS if tool not in upstream_tools()}
     assert set(ours) == {"karpenter-kwok", "pulumi-resource-kubernetes"}
-    assert all(tool.own_sources(PROJECT) for tool in ours.values()), "sources are part of the fingerprint"
+    assert all(tool.own_sources(PROJECT) for tool in ours.values())
     assert str(ours["karpenter-kwok"].pin(PROJECT)) == versions.KARPENTER
     plugin = ours["pulumi-resource-kubernetes"]
-    assert str(plugin.pin(PROJECT)) == metadata.version("pulumi-kubernetes"), "the engine asks for this one"
+    assert str(plugin.pin(PROJECT)) == metadata.version("pulumi-kubernetes")
     assert "main.version=1.36.3" in flags(plugin.name)
     directives = {
         (folder.parent.name, package)
@@ -158,13 +157,13 @@ def test_catalog_chains_and_tool_directives_agree() -> None:
         for package in read_go_module(folder.parent).tools
     }
     cataloged = {(tool.module, tool.package) for tool in upstream_tools()}
-    assert directives == cataloged, "pins and catalog must agree"
+    assert directives == cataloged
     chained = sorted(module for chain in CHAINS for module in chain)
     built = sorted({tool.module for tool in TOOLS})
-    assert chained == built, "without a chain it is never built, in two chains it is built twice"
+    assert chained == built
     used = {tool.module for tool in TOOLS} | {chart.module for chart in CHARTS}
     folders = {folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod")}
-    assert used == folders, "unused pins become stale"
+    assert used == folders
 
 
 def test_modules_and_charts_have_the_declared_versions() -> None:
@@ -172,8 +171,8 @@ def test_modules_and_charts_have_the_declared_versions() -> None:
     text = (module.folder / "go.mod").read_text(encoding="utf-8")
     pin = tool_named("kube-apiserver").pin(PROJECT)
     replaced = {line.split()[-1] for line in text.splitlines() if " => k8s.io/" in line}
-    assert replaced == {f"v0.{pin.minor}.{pin.patch}"}, "staging modules of different releases do not compile"
-    assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES, "the rehearsal must use the declared version"
+    assert replaced == {f"v0.{pin.minor}.{pin.patch}"}
+    assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES
     deployed = [chart for chart in CHARTS if chart.module != "charts" and chart.name != "karpenter-azure"]
     operators = {chart.name: str(chart.pin(PROJECT)) for chart in deployed}
     assert operators == {
@@ -181,14 +180,14 @@ def test_modules_and_charts_have_the_declared_versions() -> None:
         "kuberay-operator": versions.KUBERAY,
         "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
-    }, "a chart of another release can set unknown flags"
+    }
     for tool, declared in (("jobset-controller", versions.JOBSET), ("kuberay-operator", versions.KUBERAY)):
-        assert str(tool_named(tool).pin(PROJECT)) == declared, "versions.py and tools/ must agree"
+        assert str(tool_named(tool).pin(PROJECT)) == declared
     (aks,) = (chart.pin(PROJECT) for chart in CHARTS if chart.name == "karpenter-azure")
     core = tool_named("karpenter-kwok").pin(PROJECT)
-    assert (aks.major, aks.minor) == (core.major, core.minor), "another release may not read its CRDs"
+    assert (aks.major, aks.minor) == (core.major, core.minor)
     (nvidia,) = (chart for chart in CHARTS if chart.name == "nvidia-device-plugin")
-    assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, "change both together"
+    assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN
 
 
 @pytest.mark.engine

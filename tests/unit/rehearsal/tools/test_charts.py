@@ -13,7 +13,8 @@ import yaml
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
+from pulumi_holdfast.rehearsal.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files
+from pulumi_holdfast.rehearsal.tools.command import write_crd_charts
 from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from tests.support.fakes.go_toolchain import PROJECT, checkout
 
@@ -64,15 +65,13 @@ def release_secret_bytes(chart: CrdChart, manifest: str) -> int:
 def test_crd_chart_has_the_version_of_its_operator(chart: CrdChart) -> None:
     described = yaml.safe_load((folder_of(chart) / "Chart.yaml").read_text(encoding="utf-8"))
     pin = str(chart.source.pin(PROJECT))
-    assert (described["version"], described["appVersion"]) == (pin, pin), (
-        "run `holdfast tools crd-charts` after a change"
-    )
+    assert (described["version"], described["appVersion"]) == (pin, pin)
 
 
 def test_missing_upstream_chart_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match="is missing or from another version; run `make tools` first"):
         write_crd_charts(checkout(tmp_path))
-    assert not (tmp_path / "components").exists(), "a failure leaves no partial chart"
+    assert not (tmp_path / "components").exists()
 
 
 @pytest.mark.engine
@@ -85,7 +84,7 @@ def test_crd_chart_matches_the_pinned_module(chart: CrdChart) -> None:
         f"components/pulumi_holdfast/kubernetes/charts/{chart.name} is not current; run `holdfast tools crd-charts`"
     )
     changed = [path for path, contents in wanted.items() if there[path] != contents]
-    assert not changed, f"edited by hand or from another version: {changed}; run `holdfast tools crd-charts`"
+    assert not changed
 
 
 @pytest.mark.engine
@@ -96,14 +95,14 @@ def test_rendered_crds_differ_from_upstream_only_in_the_keep_annotation(chart: C
         for path in sorted((WORKSPACE.charts_dir / chart.source.name / "crds").glob("*.yaml"))
     )
     wanted = {name: with_keep_annotation(crd) for name, crd in by_name(upstream).items()}
-    assert wanted, "upstream's chart must contain CRDs"
-    assert by_name(rendered(chart)) == wanted, "what repeats is written once, and means the same"
+    assert wanted
+    assert by_name(rendered(chart)) == wanted
 
 
 @each_chart
 def test_definitions_are_short_enough_for_every_preview_to_read(chart: CrdChart) -> None:
     size = sum(path.stat().st_size for path in (folder_of(chart) / "files").iterdir())
-    assert size < PREVIEW_BYTES, f"every preview reads the {size} bytes twice; write what repeats once"
+    assert size < PREVIEW_BYTES
 
 
 @pytest.mark.engine

@@ -15,7 +15,7 @@ from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.soak.faults.both_sides import BothSides, check_both
 from tests.soak.faults.manifests import POOLS, TIERS
 from tests.soak.faults.nodes import NodeTimeline
-from tests.soak.faults.two_plan import Link, Side, draw_two_clusters
+from tests.soak.faults.plan import Link, Side, draw_two_clusters
 from tests.support.builders.job_timelines import TimelineBuilder, after
 
 SECOND: Final = timedelta(seconds=1)
@@ -92,14 +92,8 @@ def problems(both: BothSides) -> tuple[str, ...]:
 
 def test_a_job_that_ran_in_one_cluster_after_the_other_with_one_account_is_right() -> None:
     result = check_both(run(), others=[], looks=1, deaths=0, requests={})
-    assert result.problems == (), "nothing is wrong"
-    assert (result.transfers, result.returns) == (1, 1), "it went there and came back"
-    assert result.picture is not None, "which can be drawn"
-    arrows = [
-        (result.picture.pools[each.source], result.picture.pools[each.target])
-        for each in result.picture.arrows
-    ]
-    assert arrows == [("spot-a", "west/spot-b"), ("west/spot-b", "spot-a")], "there and back"
+    assert result.problems == ()
+    assert (result.transfers, result.returns) == (1, 1)
 
 
 def suspended(both: BothSides) -> JobTrace:
@@ -124,24 +118,24 @@ def failed(both: BothSides) -> JobTrace:
 def test_a_job_that_is_lost_suspended_or_failed_is_found(
     ending: Callable[[BothSides], JobTrace], what: str
 ) -> None:
-    assert any(what in each for each in problems(run(ended=ending(run())))), "it does not run"
+    assert any(what in each for each in problems(run(ended=ending(run()))))
 
 
 @pytest.mark.parametrize("told", [0.0, 90.0, 110.0, 200.0])
 def test_a_ledger_at_home_that_does_not_say_what_the_copy_used_is_found(told: float) -> None:
-    assert any("those of its copies" in each for each in problems(run(told=told))), "the account differs"
+    assert any("those of its copies" in each for each in problems(run(told=told)))
 
 
 def test_pods_in_both_clusters_at_once_and_nodes_that_no_ledger_has_are_found() -> None:
     found = problems(run(left_there_at=239))
-    assert any("ran at home and" in each for each in found), "two generations write one checkpoint"
-    assert any("and the nodes" in each for each in found), "no ledger has its last 20 s"
+    assert any("ran at home and" in each for each in found)
+    assert any("and the nodes" in each for each in found)
 
 
 def test_a_plan_has_as_many_faults_as_asked_for_and_is_drawn_again_from_its_seed() -> None:
     plan = draw_two_clusters(7, jobs=[0, 1, 2, 5], faults=60)
-    assert 60 <= plan.faults < 70, "rounds are whole"
-    assert plan == draw_two_clusters(7, jobs=[0, 1, 2, 5], faults=60), "a failure is found again"
+    assert 60 <= plan.faults < 70
+    assert plan == draw_two_clusters(7, jobs=[0, 1, 2, 5], faults=60)
     assert {Link.CUT, Link.DISTURBED} <= {
         step for each in plan.rounds for step in each if isinstance(step, Link)
-    }, "the clusters are separated and their requests disturbed"
+    }

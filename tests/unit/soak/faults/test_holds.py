@@ -39,23 +39,21 @@ def problems(*found: Placeholder, kills: tuple[datetime, ...] = ()) -> list[str]
 
 
 def test_one_incomplete_hold_after_the_other_is_right() -> None:
-    assert problems(*hold("one", 0, 40), *hold("other", 44, 84)) == [], "each in its turn"
-    assert problems(*hold("one", 0, 60, bound=5), *hold("other", 6, 46)) == [], "the first one was complete"
-    assert problems(*hold("one", 0, 40), *hold("other", 36, 76)) == [], "its watch was a little late"
+    assert problems(*hold("one", 0, 40), *hold("other", 44, 84)) == []
+    assert problems(*hold("one", 0, 60, bound=5), *hold("other", 6, 46)) == []
+    assert problems(*hold("one", 0, 40), *hold("other", 36, 76)) == []
 
 
 def test_two_incomplete_holds_of_one_pool_are_found() -> None:
     (problem,) = problems(*hold("one", 0, 40), *hold("other", 10, 45))
     assert "one and other both held a part of spot-a" in problem, "neither could use its half"
-    assert problems(*hold("one", 0, 40), *hold("other", 10, 45), kills=(after(12),)) == [], (
-        "a killed controller lets go later"
-    )
+    assert problems(*hold("one", 0, 40), *hold("other", 10, 45), kills=(after(12),)) == []
 
 
 def test_a_hold_beyond_its_timeout_is_found() -> None:
     (problem,) = problems(*hold("one", 0, 200))
-    assert "one held capacity in spot-a" in problem, "it is paid for"
-    assert problems(*hold("one", 0, 40), *hold("one", 120, 160)) == [], "two attempts, each within its time"
+    assert "one held capacity in spot-a" in problem
+    assert problems(*hold("one", 0, 40), *hold("one", 120, 160)) == []
 
 
 def test_the_timeline_follows_taints_placeholders_and_nodes() -> None:
@@ -73,7 +71,7 @@ def test_the_timeline_follows_taints_placeholders_and_nodes() -> None:
     assert [(each.job, each.since, each.until) for each in seen.taints] == [
         ("one", after(1), after(3)),
         ("other", after(4), after(9)),
-    ], "each reservation from its taint to its end"
+    ]
     pod: Json = {
         "metadata": {"uid": "p", "labels": {RESERVED_FOR: "one", POOL: "spot-a"}},
         "spec": {"nodeName": "n"},
@@ -81,4 +79,4 @@ def test_the_timeline_follows_taints_placeholders_and_nodes() -> None:
     seen.record_placeholder(pod, after(5), is_deleted=False)
     seen.end_missing("Pod", set(), after(7))
     held = [each for each in seen.held("one") if each.since == after(5)]
-    assert [(each.node, each.until) for each in held] == [("n", after(7))], "a placeholder reserves its node"
+    assert [(each.node, each.until) for each in held] == [("n", after(7))]

@@ -67,22 +67,20 @@ def bills(*ledgers: Ledger, seen: Record | None = None) -> list[str]:
 
 
 def test_a_ledger_that_agrees_with_the_watched_nodes_is_right() -> None:
-    assert bills(ledger(10, 18), ledger(110, 218)) == [], "two nodes for 100 s more"
-    assert bills(ledger(2, 0), ledger(10, 18)) == [], "the nodes had just begun, and were seen late"
+    assert bills(ledger(10, 18), ledger(110, 218)) == []
+    assert bills(ledger(2, 0), ledger(10, 18)) == []
 
 
 @pytest.mark.parametrize(("counted", "what"), [(318.0, "300.0"), (118.0, "100.0"), (18.0, "0.0")])
 def test_node_time_that_no_node_had_or_that_is_missing_is_found(counted: float, what: str) -> None:
     (problem,) = bills(ledger(10, 18), ledger(110, counted))
-    assert f"counts {what} s of nodes of spot-a, and it had 200.0 s" in problem, (
-        f"it is billed wrong: {problem}"
-    )
+    assert f"counts {what} s of nodes of spot-a, and it had 200.0 s" in problem
 
 
 def test_a_killed_controller_may_miss_nodes_but_never_count_them_twice() -> None:
     seen = record(kills=(after(60),))
-    assert bills(ledger(10, 18), ledger(110, 118), seen=seen) == [], "a node was gone before the next start"
-    assert bills(ledger(10, 18), ledger(110, 418), seen=seen), "twice as much as there was"
+    assert bills(ledger(10, 18), ledger(110, 118), seen=seen) == []
+    assert bills(ledger(10, 18), ledger(110, 418), seen=seen)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +108,7 @@ def test_a_node_with_two_pods_or_a_reservation_counts_once_and_until_it_is_gone(
         {"metadata": {"name": "n1-0", "labels": {POOL: "spot-a"}}}, after(80), is_deleted=True
     )
     (span,) = spans_of(replace(seen, trace=replace(seen.trace, uid="train-uid")), NodeUse(timeline, ()))
-    assert (span.pool, span.since, span.until) == ("spot-a", after(1), after(80)), (
-        "from the first pod to its end"
-    )
+    assert (span.pool, span.since, span.until) == ("spot-a", after(1), after(80))
 
 
 def test_a_node_with_pods_of_two_jobs_is_divided_by_their_pods() -> None:
@@ -124,6 +120,6 @@ def test_a_node_with_pods_of_two_jobs_is_divided_by_their_pods() -> None:
     assert [(each.since, each.until, each.share) for each in spans[:2]] == [
         (after(1), after(61), 0.5),
         (after(61), after(200), 1.0),
-    ], "half of each node while the other job has a pod there"
+    ]
     found = wrong_bills(own, states(ledger(10, 9), ledger(110, 9 + 51 + 98)), jobs, TIERS)
-    assert found == [], f"two halves for 51 s, then two nodes for 49 s: {found}"
+    assert found == []

@@ -27,9 +27,9 @@ from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended
 from pulumi_holdfast.controller.kube.client import NODE, NODECLAIM, POD, ApiError, Unreachable
 from pulumi_holdfast.controller.kube.objects import name_of, namespace_of, objects, text
-from pulumi_holdfast.controller.policy.policy import Policy
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.cli.kubectl.cluster import Cluster
     from pulumi_holdfast.cli.kubectl.drill.recovery import Progress, Recovery
     from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-    from pulumi_holdfast.controller.policy.policy import NoPolicy
+    from pulumi_holdfast.ladder.ladder import NoPolicy
 
 _POLL_SECONDS: Final = 0.25
 _NOT_ASKED: Final = 3

@@ -18,12 +18,12 @@ from pulumi_holdfast.controller.jobs.pod_history import part_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, is_terminating, node_of
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.kube.objects import annotations_of, count, name_of, text
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.pacing import pacing_of
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import PROGRESS
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 # An interruption costs one restart; below two more a job with a deadline leaves spot.
 _RESTARTS_KEPT: Final = 3

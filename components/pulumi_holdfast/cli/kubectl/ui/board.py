@@ -10,8 +10,8 @@ from typing import Final
 from pulumi_holdfast.cli.kubectl.history import history_lines
 from pulumi_holdfast.cli.kubectl.job_view import JobView, duration_text, event_time, job_row, job_view
 from pulumi_holdfast.controller.kube.objects import objects, text, uid_of
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy, PolicyTier
 from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 
 #: Longer timelines are cut at their beginning.
@@ -72,7 +72,7 @@ def board(reading: Reading, spans: Mapping[str, tuple[Span, ...]]) -> Json:
     views = views_of(reading)
     tiers = reading.policy.tiers if isinstance(reading.policy, Policy) else ()
     lanes = [_lane(number, tier) for number, tier in enumerate(tiers, 1)]
-    names = {tier.pool for tier in tiers}
+    names = {tier.name for tier in tiers}
     if any(view.pool not in names for view in views) or not lanes:
         lanes.append({"pool": ELSEWHERE, "title": ELSEWHERE, "facts": []})
     return {
@@ -89,7 +89,7 @@ def _problems(policy: NoPolicy) -> tuple[str, ...]:
     return policy.problems or ("The namespace has no FallbackPolicy.",)
 
 
-def _lane(number: int, tier: PolicyTier) -> Json:
+def _lane(number: int, tier: Tier) -> Json:
     facts: list[str] = []
     if tier.facts.capacity is not None:
         facts.append(tier.facts.capacity.value)
@@ -99,7 +99,7 @@ def _lane(number: int, tier: PolicyTier) -> Json:
         facts.append(f"waits {format_duration(tier.procurement_timeout)} for nodes")
     if tier.facts.max_nodes is not None:
         facts.append(f"at most {tier.facts.max_nodes} nodes")
-    return {"pool": tier.pool, "title": f"{number} · {tier.pool}", "facts": facts}
+    return {"pool": tier.name, "title": f"{number} · {tier.name}", "facts": facts}
 
 
 def _job(view: JobView, job: Json, reading: Reading, spans: tuple[Span, ...], names: set[str]) -> Json:

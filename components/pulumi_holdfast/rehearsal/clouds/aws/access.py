@@ -9,13 +9,14 @@ from pulumi_holdfast.rehearsal.clouds.aws.cluster import (
     ACCESS_ENTRY,
     IDENTITY,
     NODE_GROUP,
-    belonging_to,
+    ROLE,
     cluster_of,
     no_cluster,
     role_of,
 )
 from pulumi_holdfast.rehearsal.clouds.aws.names import ACCOUNT, PARTITION, place
 from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import needs, once, owned
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 
 _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
@@ -32,7 +33,7 @@ def _made_by_eks(request: ResourceRequest) -> str | None:
 
 
 def _own_entries(request: ResourceRequest) -> set[str]:
-    groups = belonging_to(request.inputs.get("clusterName"), NODE_GROUP, request.inventory)
+    groups = owned(request.inventory, NODE_GROUP, clusterName=request.inputs.get("clusterName"))
     roles = {str(one.inputs.get("nodeRoleArn")) for one in groups}
     creator = _access_of(cluster_of(request)).get("bootstrapClusterCreatorAdminPermissions") is not False
     return {*roles, CALLER} if creator else roles
@@ -52,7 +53,7 @@ def _no_such_role(request: ResourceRequest) -> str | None:
 
 def _no_entry(request: ResourceRequest) -> str | None:
     principal = request.inputs.get("principalArn")
-    entries = belonging_to(request.inputs.get("clusterName"), ACCESS_ENTRY, request.inventory)
+    entries = owned(request.inventory, ACCESS_ENTRY, clusterName=request.inputs.get("clusterName"))
     if principal in _own_entries(request) or any(
         one.inputs.get("principalArn") == principal for one in entries
     ):
@@ -84,10 +85,6 @@ ACCESS: Mapping[str, Rules] = {
 }
 
 
-# A service account has one association.
-_WHOSE: Final = ("clusterName", "namespace", "serviceAccount")
-
-
 def _identify(request: ResourceRequest) -> str:
     return f"a-{request.digest[:17]}"
 
@@ -97,28 +94,23 @@ def _arn(request: ResourceRequest) -> str:
     return f"arn:{PARTITION}:eks:{where}/{_identify(request)}"
 
 
-def _no_role(request: ResourceRequest) -> str | None:
-    if role_of(request.inputs.get("roleArn"), request.inventory) is not None:
-        return None
-    return "InvalidParameterException: Role provided in the request does not exist."
-
-
-def _exists(request: ResourceRequest) -> str | None:
-    def whose(inputs: Json) -> list[object]:
-        return [inputs.get(name) for name in _WHOSE]
-
-    for one in request.inventory.of_type(IDENTITY):
-        if whose(one.inputs) == whose(request.inputs):
-            return f"ResourceInUseException: Association already exists: {one.id}"
-    return None
-
+_no_role: Final = needs(
+    "roleArn", ROLE, "InvalidParameterException: Role provided in the request does not exist.", by="arn"
+)
 
 POD_IDENTITY: Mapping[str, Rules] = {
     IDENTITY: Rules(
         name_property="",
         identify=_identify,
         computed={"associationArn": _arn, "associationId": _identify},
-        refuse_create=(no_cluster, _exists, _no_role),
+        refuse_create=(
+            no_cluster,
+            once(
+                "ResourceInUseException: Association already exists: {user}",
+                *("clusterName", "namespace", "serviceAccount"),
+            ),
+            _no_role,
+        ),
         refuse_update=(_no_role,),
     )
 }

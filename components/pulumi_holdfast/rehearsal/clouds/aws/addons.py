@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
-from pulumi_holdfast.rehearsal.clouds.aws.cluster import ADDON, IDENTITY, NODE_GROUP, belonging_to, no_cluster
+from pulumi_holdfast.rehearsal.clouds.aws.cluster import ADDON, IDENTITY, NODE_GROUP, no_cluster
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import owned
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 
 _EBS: Final = "aws-ebs-csi-driver"
@@ -37,7 +38,7 @@ def _has_node(request: ResourceRequest, addon: str) -> bool:
     settings: Json = _configuration(request)
     for step in _DEPLOYMENTS[addon]:
         settings = mapping(settings.get(step))
-    groups = belonging_to(request.inputs.get("clusterName"), NODE_GROUP, request.inventory)
+    groups = owned(request.inventory, NODE_GROUP, clusterName=request.inputs.get("clusterName"))
     return any(_accepts(group, settings) for group in groups)
 
 
@@ -61,7 +62,7 @@ def _may_act(request: ResourceRequest, addon: str) -> bool:
     """The driver gets its role from a Pod Identity association, also one of the add-on, or from its service account."""
     if addon != _EBS or request.inputs.get("serviceAccountRoleArn"):
         return True
-    identities = belonging_to(request.inputs.get("clusterName"), IDENTITY, request.inventory)
+    identities = owned(request.inventory, IDENTITY, clusterName=request.inputs.get("clusterName"))
     return bool(request.inputs.get("podIdentityAssociations")) or any(
         (one.inputs.get("namespace"), one.inputs.get("serviceAccount")) == _EBS_ACCOUNT for one in identities
     )

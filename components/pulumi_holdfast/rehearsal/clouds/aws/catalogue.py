@@ -7,9 +7,7 @@ from pulumi_holdfast.rehearsal.clouds.aws import (
     access,
     addons,
     cluster,
-    endpoints,
     iam,
-    messaging,
     network,
     node_pools,
     offerings,
@@ -68,19 +66,13 @@ def _all_tags(request: ResourceRequest) -> JsonValue:
 
 CATALOGUE = Catalogue(
     resources={
-        **network.GATEWAYS,
-        **endpoints.ENDPOINTS,
         **node_pools.LAUNCH_TEMPLATES,
-        **network.ROUTES,
-        **network.SECURITY_GROUPS,
         **network.RESOURCES,
         **access.ACCESS,
         **addons.RESOURCES,
         **cluster.RESOURCES,
         **node_pools.RESOURCES,
         **iam.RESOURCES,
-        **storage.KEYS,
-        **messaging.RESOURCES,
         **access.POD_IDENTITY,
         **storage.RESOURCES,
     },
@@ -104,6 +96,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="ResourceAlreadyExistsException: {type} {name} already exists",
         missing="ResourceNotFoundException: {type} {id} does not exist",
-        throttled="ThrottlingException: Rate exceeded",
     ),
 )

@@ -10,6 +10,7 @@ from pulumi_holdfast.rehearsal.clouds.aws import offerings
 from pulumi_holdfast.rehearsal.clouds.aws.names import place, region
 from pulumi_holdfast.rehearsal.clouds.aws.network import SUBNET
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import find, kept_by, needs, owned
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.engine.values import Properties
 from pulumi_holdfast.rehearsal.errors import RehearsalError
@@ -22,26 +23,24 @@ IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 ROLE: Final = "aws:iam/role:Role"
 
 
+no_cluster: Final = needs(
+    "clusterName", CLUSTER, "ResourceNotFoundException: No cluster found for name: {value}.", by="name"
+)
+
+
+def cluster_named(name: JsonValue, inventory: Inventory) -> CloudObject | None:
+    """Return the cluster with a name."""
+    return find(inventory, CLUSTER, name, by="name")
+
+
 def cluster_of(request: ResourceRequest) -> CloudObject | None:
     """Return the cluster of an object, None where it does not exist."""
     return cluster_named(request.inputs.get("clusterName"), request.inventory)
 
 
-def no_cluster(request: ResourceRequest) -> str | None:
-    """Refuse an object of a cluster that does not exist."""
-    if cluster_of(request) is not None:
-        return None
-    return f"ResourceNotFoundException: No cluster found for name: {request.inputs.get('clusterName')}."
-
-
-def belonging_to(cluster: JsonValue, token: str, inventory: Inventory) -> list[CloudObject]:
-    """Return the objects of a type in a cluster, by its name."""
-    return [one for one in inventory.of_type(token) if one.inputs.get("clusterName") == cluster]
-
-
 def role_of(arn: JsonValue, inventory: Inventory) -> CloudObject | None:
     """Return the role with an ARN."""
-    return next((one for one in inventory.of_type(ROLE) if one.outputs.get("arn") == arn), None)
+    return find(inventory, ROLE, arn, by="arn")
 
 
 def trusts(role: CloudObject | None, service: str) -> bool:
@@ -127,11 +126,6 @@ def _keeps_encryption(request: ResourceRequest) -> Json:
     return {**request.inputs, "encryptionConfig": encryption} if encryption else request.inputs
 
 
-def cluster_named(name: JsonValue, inventory: Inventory) -> CloudObject | None:
-    """Return the cluster with a name."""
-    return next((one for one in inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
-
-
 def _clusters(call: Call) -> Json:
     names = [one.outputs.get("name") for one in call.inventory.of_type(CLUSTER)]
     return {"id": region(call.arguments, call.configuration), "names": names}
@@ -164,12 +158,6 @@ def _protected(deletion: Deletion) -> str | None:
     return None
 
 
-def _nodes_remain(deletion: Deletion) -> str | None:
-    if belonging_to(deletion.target.outputs.get("name"), NODE_GROUP, deletion.inventory):
-        return "ResourceInUseException: Cluster has nodegroups attached"
-    return None
-
-
 RESOURCES: Mapping[str, Rules] = {
     CLUSTER: Rules(
         longest_name=100,
@@ -185,7 +173,14 @@ RESOURCES: Mapping[str, Rules] = {
         taken="ResourceInUseException: Cluster already exists with name: {name}",
         refuse_create=(_not_assumable,),
         refuse_update=(_no_such_upgrade,),
-        refuse_delete=(_protected, _nodes_remain),
+        refuse_delete=(
+            _protected,
+            kept_by(
+                "ResourceInUseException: Cluster has nodegroups attached",
+                (NODE_GROUP, "clusterName"),
+                by="name",
+            ),
+        ),
     )
 }
 
@@ -218,7 +213,7 @@ def _get_cluster(call: Call) -> Json:
 
 def _get_addon(call: Call) -> Json:
     cluster, name = call.arguments.get("clusterName"), call.arguments.get("addonName")
-    for addon in belonging_to(cluster, ADDON, call.inventory):
+    for addon in owned(call.inventory, ADDON, clusterName=cluster):
         if addon.inputs.get("addonName") == name:
             return {**addon.outputs, "id": addon.id}
     raise _not_found("addon", name)
@@ -226,13 +221,13 @@ def _get_addon(call: Call) -> Json:
 
 def _get_node_groups(call: Call) -> Json:
     cluster = call.arguments.get("clusterName")
-    groups = belonging_to(cluster, NODE_GROUP, call.inventory)
+    groups = owned(call.inventory, NODE_GROUP, clusterName=cluster)
     return {"clusterName": cluster, "id": cluster, "names": [_group_name(group) for group in groups]}
 
 
 def _get_node_group(call: Call) -> Json:
     cluster, name = call.arguments.get("clusterName"), call.arguments.get("nodeGroupName")
-    for group in belonging_to(cluster, NODE_GROUP, call.inventory):
+    for group in owned(call.inventory, NODE_GROUP, clusterName=cluster):
         if _group_name(group) == name:
             scaling = group.inputs.get("scalingConfig")
             return {**group.outputs, "id": group.id, "nodeGroupName": name, "scalingConfigs": [scaling]}

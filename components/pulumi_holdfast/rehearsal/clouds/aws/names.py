@@ -1,8 +1,8 @@
-"""Ids, ARNs and regions in AWS's format, and access to nested inputs."""
+"""Ids, ARNs and regions in AWS's format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, describe
 
 # The account id of AWS's documentation.
@@ -84,18 +84,3 @@ def placeholder(request: ResourceRequest, output: str) -> str:
 
 def _kind(request: ResourceRequest) -> str:
     return request.type.rsplit(":", 1)[-1].lower()
-
-
-def named(values: Json, path: str) -> tuple[str, ...]:
-    """Return the strings at a path of an object (`vpcConfig.subnetIds`): of a string or a list."""
-    found: JsonValue = values
-    for step in path.split("."):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    if isinstance(found, str):
-        return (found,)
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, Sequence) else ()
-
-
-def text(values: Json, name: str) -> str:
-    """Return the string at a path, "" for none."""
-    return next(iter(named(values, name)), "")

@@ -10,7 +10,6 @@ from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.rehearsal.clouds.aws.cluster import (
     ADDON,
     NODE_GROUP,
-    belonging_to,
     cluster_of,
     no_cluster,
     policies_of,
@@ -28,6 +27,7 @@ from pulumi_holdfast.rehearsal.clouds.machines import (
     node_taint,
     whole_number,
 )
+from pulumi_holdfast.rehearsal.clouds.relations import owned
 
 # Each of these policies is sufficient for a node to join.
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
@@ -53,7 +53,7 @@ def _nodes_cannot_join(request: ResourceRequest) -> str | None:
 def _nodes_without_network(request: ResourceRequest) -> str | None:
     """Nodes become ready with a network plugin: the add-on, or the self-managed one of EKS."""
     cluster, name = cluster_of(request), request.inputs.get("clusterName")
-    addons = {str(one.inputs.get("addonName")) for one in belonging_to(name, ADDON, request.inventory)}
+    addons = {str(one.inputs.get("addonName")) for one in owned(request.inventory, ADDON, clusterName=name)}
     own = cluster is not None and cluster.inputs.get("bootstrapSelfManagedAddons") is not False
     if own or {"vpc-cni", "kube-proxy"} <= addons:
         return None

@@ -1,4 +1,4 @@
-"""EC2's availability zones, instance type offerings, and service quotas."""
+"""EC2's availability zones and instance type offerings."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,8 +6,9 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.machines import is_sold_in, machine_catalogue, zones_of
-from pulumi_holdfast.rehearsal.clouds.aws.names import named, region, text
+from pulumi_holdfast.rehearsal.clouds.aws.names import region
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke
+from pulumi_holdfast.rehearsal.clouds.relations import only_real, text, texts
 from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION, reservations
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -48,7 +49,7 @@ def zone_id(zone: str) -> str:
 def availability_zones(call: Call) -> Json:
     """Answer `getAvailabilityZones`."""
     name = region(call.arguments, call.configuration)
-    excluded = {*named(call.arguments, "excludeNames"), *named(call.arguments, "excludeZoneIds")}
+    excluded = {*texts(call.arguments, "excludeNames"), *texts(call.arguments, "excludeZoneIds")}
     found = [zone for zone in zones(name) if not {zone, zone_id(zone)} & excluded]
     return {
         "id": name,
@@ -94,20 +95,11 @@ def _instance_types(call: Call) -> Json:
 
 
 def _is_like(wanted: Json, name: str, *, on_spot: bool) -> bool:
-    values = set(named(wanted, "values"))
+    values = set(texts(wanted, "values"))
     bought = {"on-demand", "spot"} if on_spot else {"on-demand"}
     return {"instance-type": name in values, "supported-usage-class": bool(bought & values)}.get(
         text(wanted, "name"), True
     )
-
-
-def _service_quota(call: Call) -> Json:
-    """A quota from the state, where a test added it: only a real account knows its quotas."""
-    service, code = text(call.arguments, "serviceCode"), text(call.arguments, "quotaCode")
-    found = call.inventory.find(QUOTA, f"{service}/{code}")
-    if found is None:
-        raise RehearsalError(f"quota {code} of {service} is not simulated; only a real account knows it")
-    return {"id": found.id, "serviceCode": service, "quotaCode": code, "value": found.inputs.get("value")}
 
 
 def reservation(call: Call) -> Json:
@@ -144,15 +136,14 @@ def _filters(call: Call) -> Iterator[Json]:
 
 def _passes(wanted: Json, machine: str, location: str) -> bool:
     value = {"instance-type": machine, "location": location}.get(text(wanted, "name"))
-    return value is None or value in named(wanted, "values")
+    return value is None or value in texts(wanted, "values")
 
-
-#: In the state file: `{"type": …, "id": "ec2/L-34B43A08", "urn": "", "inputs": {"value": 64}}`.
-QUOTA: Final = "aws:servicequotas/serviceQuota:ServiceQuota"
 
 INVOKES: Mapping[str, Invoke] = {
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _instance_type_offerings,
     "aws:ec2/getInstanceTypes:getInstanceTypes": _instance_types,
     "aws:index/getAvailabilityZones:getAvailabilityZones": availability_zones,
-    "aws:servicequotas/getServiceQuota:getServiceQuota": _service_quota,
+    "aws:servicequotas/getServiceQuota:getServiceQuota": only_real(
+        "quotas such as {arguments[quotaCode]} are"
+    ),
 }

@@ -4,91 +4,14 @@ import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.aws.names import ACCOUNT, PARTITION, place
-from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
-from pulumi_holdfast.rehearsal.clouds.state import Inventory
+from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import kept_by, needs
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
-
-def _identify(request: ResourceRequest) -> str:
-    return str(uuid.UUID(request.digest[:32]))
-
-
-def _arn(request: ResourceRequest) -> str:
-    return f"arn:{PARTITION}:kms:{place(request)}:{ACCOUNT}:key/{_identify(request)}"
-
-
 _KEY: Final = "aws:kms/key:Key"
-
-KEYS: Mapping[str, Rules] = {_KEY: Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify})}
-
-
-def _get_key(call: Call) -> Json:
-    """A key by its ARN or id; a deleted one is not simulated."""
-    wanted = call.arguments.get("keyId")
-    for one in call.inventory.of_type(_KEY):
-        if wanted in (one.id, one.outputs.get("arn")):
-            description = one.inputs.get("description") or ""
-            return {
-                **one.outputs,
-                "id": one.id,
-                "description": description,
-                "keyState": "Enabled",
-                "enabled": True,
-            }
-    raise RehearsalError(f"reading KMS Key ({wanted}): NotFoundException: Key '{wanted}' does not exist")
-
-
-def _get_resources(call: Call) -> Json:
-    """KMS keys by their tags; other types are not simulated."""
-    types = call.arguments.get("resourceTypeFilters")
-    if types != ["kms:key"]:
-        raise RehearsalError(f"resources of the types {types} are not simulated by their tags")
-    filters = [mapping(one) for one in sequence(call.arguments.get("tagFilters"))]
-    found = [
-        one
-        for one in call.inventory.of_type(_KEY)
-        if all(
-            mapping(one.outputs.get("tagsAll")).get(str(each.get("key"))) in sequence(each.get("values"))
-            for each in filters
-        )
-    ]
-    return {
-        **call.arguments,
-        "id": "resources",
-        "resourceTagMappingLists": [
-            {
-                "resourceArn": one.outputs.get("arn"),
-                "tags": one.outputs.get("tagsAll"),
-                "complianceDetails": [],
-            }
-            for one in found
-        ],
-    }
-
-
 _LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
-
-
-def _get_log_groups(call: Call) -> Json:
-    prefix = str(call.arguments.get("logGroupNamePrefix") or "")
-    names = sorted(str(one.outputs.get("name")) for one in call.inventory.of_type(_LOG_GROUP))
-    return {
-        **call.arguments,
-        "id": "log-groups",
-        "arns": [],
-        "logGroupNames": [name for name in names if name.startswith(prefix)],
-    }
-
-
-INVOKES: Mapping[str, Invoke] = {
-    "aws:cloudwatch/getLogGroups:getLogGroups": _get_log_groups,
-    "aws:kms/getKey:getKey": _get_key,
-    "aws:resourcegroupstaggingapi/getResources:getResources": _get_resources,
-}
-
-
 _BUCKET: Final = "aws:s3/bucket:Bucket"
 _OBJECT: Final = "aws:s3/bucketObjectv2:BucketObjectv2"
 # The settings that a bucket has once.
@@ -99,47 +22,26 @@ _SETTINGS: Final = (
     "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
     "aws:s3/bucketVersioning:BucketVersioning",
 )
+_needs_bucket: Final = needs(
+    "bucket", _BUCKET, "NoSuchBucket: The specified bucket does not exist", by="bucket"
+)
 
 
-def _whose(request: ResourceRequest) -> str:
-    return str(request.inputs.get("bucket"))
-
-
-def _no_bucket(request: ResourceRequest) -> str | None:
-    name = request.inputs.get("bucket")
-    if any(one.outputs.get("bucket") == name for one in request.inventory.of_type(_BUCKET)):
-        return None
-    return "NoSuchBucket: The specified bucket does not exist"
-
-
-def _not_empty(deletion: Deletion) -> str | None:
-    """A bucket with objects is deleted only with `forceDestroy`."""
-    bucket = deletion.target
-    if bucket.inputs.get("forceDestroy") is True or not _holds_objects(deletion.inventory, bucket.id):
-        return None
-    return (
-        f"deleting S3 Bucket ({bucket.id}): BucketNotEmpty: The bucket you tried to delete is not empty. "
-        "You must delete all versions in the bucket."
-    )
-
-
-def _holds_objects(inventory: Inventory, bucket: JsonValue) -> bool:
-    return any(one.inputs.get("bucket") == bucket for one in inventory.of_type(_OBJECT))
-
-
-_SETTING: Final = Rules(name_property="", identify=_whose, overwrites=True, refuse_create=(_no_bucket,))
-
-_CACHE_RULE: Final = "aws:ecr/pullThroughCacheRule:PullThroughCacheRule"
-
-
-def _prefix(request: ResourceRequest) -> str:
-    return str(request.inputs.get("ecrRepositoryPrefix"))
+def _key_id(request: ResourceRequest) -> str:
+    return str(uuid.UUID(request.digest[:32]))
 
 
 RESOURCES: Mapping[str, Rules] = {
-    _CACHE_RULE: Rules(
+    _KEY: Rules(
+        identify=_key_id,
+        computed={
+            "arn": lambda request: f"arn:{PARTITION}:kms:{place(request)}:{ACCOUNT}:key/{_key_id(request)}",
+            "keyId": _key_id,
+        },
+    ),
+    "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": Rules(
         name_property="ecrRepositoryPrefix",
-        identify=_prefix,
+        identify=lambda request: str(request.inputs.get("ecrRepositoryPrefix")),
         computed={"registryId": lambda _: ACCOUNT},
         taken="PullThroughCacheRuleAlreadyExistsException: A pull through cache rule with the prefix {name} already exists",
     ),
@@ -151,8 +53,62 @@ RESOURCES: Mapping[str, Rules] = {
             "bucketRegionalDomainName": lambda request: f"{request.name}.s3.{place(request)}.amazonaws.com",
             "bucketRegion": place,
         },
-        refuse_delete=(_not_empty,),
+        refuse_delete=(
+            kept_by(
+                "deleting S3 Bucket ({id}): BucketNotEmpty: The bucket you tried to delete is not empty. "
+                "You must delete all versions in the bucket.",
+                (_OBJECT, "bucket"),
+                unless="forceDestroy",
+            ),
+        ),
     ),
-    _OBJECT: Rules(name_property="", refuse_create=(_no_bucket,)),
-    **dict.fromkeys(_SETTINGS, _SETTING),
+    _OBJECT: Rules(name_property="", refuse_create=(_needs_bucket,)),
+    **dict.fromkeys(
+        _SETTINGS,
+        Rules(
+            name_property="",
+            identify=lambda request: str(request.inputs.get("bucket")),
+            overwrites=True,
+            refuse_create=(_needs_bucket,),
+        ),
+    ),
+}
+
+
+def _get_key(call: Call) -> Json:
+    """A key by its ARN or id; a deleted one is not simulated."""
+    wanted = call.arguments.get("keyId")
+    for one in call.inventory.of_type(_KEY):
+        if wanted in (one.id, one.outputs.get("arn")):
+            shown = {"description": "", **one.outputs, "id": one.id}
+            return {**shown, "keyState": "Enabled", "enabled": True}
+    raise RehearsalError(f"reading KMS Key ({wanted}): NotFoundException: Key '{wanted}' does not exist")
+
+
+def _get_resources(call: Call) -> Json:
+    """KMS keys by their tags; other types are not simulated."""
+    types = call.arguments.get("resourceTypeFilters")
+    if types != ["kms:key"]:
+        raise RehearsalError(f"resources of the types {types} are not simulated by their tags")
+    filters = [mapping(one) for one in sequence(call.arguments.get("tagFilters"))]
+    found = [
+        {"resourceArn": one.outputs.get("arn"), "tags": tags, "complianceDetails": []}
+        for one in call.inventory.of_type(_KEY)
+        for tags in (mapping(one.outputs.get("tagsAll")),)
+        if all(tags.get(str(each.get("key"))) in sequence(each.get("values")) for each in filters)
+    ]
+    return {**call.arguments, "id": "resources", "resourceTagMappingLists": found}
+
+
+def _get_log_groups(call: Call) -> Json:
+    prefix = str(call.arguments.get("logGroupNamePrefix") or "")
+    names = sorted(str(one.outputs.get("name")) for one in call.inventory.of_type(_LOG_GROUP))
+    found = [name for name in names if name.startswith(prefix)]
+    return {**call.arguments, "id": "log-groups", "arns": [], "logGroupNames": found}
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:cloudwatch/getLogGroups:getLogGroups": _get_log_groups,
+    "aws:kms/getKey:getKey": _get_key,
+    "aws:resourcegroupstaggingapi/getResources:getResources": _get_resources,
 }

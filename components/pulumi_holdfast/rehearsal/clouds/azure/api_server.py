@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import CLUSTER
 from pulumi_holdfast.rehearsal.clouds.azure.iam import has_role
-from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER, asked_cluster_id, said, same_id
+from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER, asked_cluster_id, said
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, ConnectionAttempt, Invoke
+from pulumi_holdfast.rehearsal.clouds.relations import find
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -27,9 +28,9 @@ def addresses_of(cluster: CloudObject) -> dict[str, str]:
 
 
 def _asked(call: Call) -> CloudObject:
-    for cluster in call.inventory.of_type(CLUSTER):
-        if same_id(cluster.id, asked_cluster_id(call)):
-            return cluster
+    cluster = find(call.inventory, CLUSTER, asked_cluster_id(call))
+    if cluster is not None:
+        return cluster
     group, name = (call.arguments.get(field) for field in ("resourceGroupName", "resourceName"))
     raise RehearsalError(
         said(

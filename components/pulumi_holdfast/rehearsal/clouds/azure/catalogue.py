@@ -1,6 +1,6 @@
 """The Azure catalogue: all resource rules and functions."""
 
-from collections.abc import Mapping
+from typing import Final
 
 from pulumi_holdfast.rehearsal.clouds.azure import api_server, cluster, iam, network, node_pools, storage
 from pulumi_holdfast.rehearsal.clouds.azure.api_server import refuse_connection, where_from
@@ -15,15 +15,13 @@ def _group_id(request: ResourceRequest) -> str:
 
 
 # Azure deletes the resources of a group with the group. Here they stay, which shows what the program did not delete.
-RESOURCES: Mapping[str, Rules] = {
-    RESOURCE_GROUP: Rules(
-        name_property="resourceGroupName",
-        unique_within=(),
-        longest_name=90,
-        identify=_group_id,
-        immutable=frozenset({"location"}),
-    )
-}
+_GROUP: Final = Rules(
+    name_property="resourceGroupName",
+    unique_within=(),
+    longest_name=90,
+    identify=_group_id,
+    immutable=frozenset({"location"}),
+)
 
 
 # The inputs with the parents of a nested resource; the resource group is first in each id.
@@ -44,10 +42,8 @@ CATALOGUE = Catalogue(
     resources={
         **node_pools.RESOURCES,
         **cluster.RESOURCES,
-        **RESOURCES,
+        RESOURCE_GROUP: _GROUP,
         **iam.RESOURCES,
-        **iam.CREDENTIALS,
-        **cluster.MAINTENANCE,
         **network.RESOURCES,
         **storage.RESOURCES,
     },
@@ -70,6 +66,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="cannot create already existing resource '{name}' of {type}",
         missing="Code=ResourceNotFound: The Resource '{id}' of {type} was not found",
-        throttled="Code=TooManyRequests: The request was throttled",
     ),
 )

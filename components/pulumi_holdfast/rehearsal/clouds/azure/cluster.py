@@ -16,10 +16,10 @@ from pulumi_holdfast.rehearsal.clouds.azure.names import (
     no_group,
     no_parent,
     said,
-    same_id,
 )
 from pulumi_holdfast.rehearsal.clouds.azure.network import SUBNET
 from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import needs_at, same_id
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 
 
@@ -303,40 +303,21 @@ RESOURCES: Mapping[str, Rules] = {
         },
         refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
         refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
-    )
-}
-
-
-_MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
-
-
-def _maintenance_id(request: ResourceRequest) -> str:
-    return f"{cluster_id(request)}/maintenanceConfigurations/{request.name}"
-
-
-def _no_cluster(request: ResourceRequest) -> str | None:
-    if request.inventory.find(CLUSTER, cluster_id(request)) is not None:
-        return None
-    return no_parent("managedClusters/maintenanceConfigurations", cluster_id(request))
-
-
-def _logs_id(request: ResourceRequest) -> str:
-    return (
-        f"{request.inputs.get('resourceUri')}/providers/Microsoft.Insights/diagnosticSettings/{request.name}"
-    )
-
-
-MAINTENANCE: Mapping[str, Rules] = {
+    ),
     "azure-native:monitor:DiagnosticSetting": Rules(
         name_property="name",
         unique_within=("resourceUri",),
-        identify=_logs_id,
+        identify=lambda request: (
+            f"{request.inputs.get('resourceUri')}/providers/Microsoft.Insights/diagnosticSettings/{request.name}"
+        ),
         immutable=frozenset({"resourceUri"}),
     ),
-    _MAINTENANCE: Rules(
+    "azure-native:containerservice:MaintenanceConfiguration": Rules(
         name_property="configName",
         unique_within=("resourceGroupName", "resourceName"),
-        identify=_maintenance_id,
-        refuse_create=(_no_cluster,),
+        identify=lambda request: f"{cluster_id(request)}/maintenanceConfigurations/{request.name}",
+        refuse_create=(
+            needs_at(CLUSTER, cluster_id, no_parent("managedClusters/maintenanceConfigurations")),
+        ),
     ),
 }

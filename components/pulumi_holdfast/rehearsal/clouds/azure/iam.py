@@ -14,12 +14,11 @@ from pulumi_holdfast.rehearsal.clouds.azure.names import (
     guid,
     no_group,
     said,
-    same_id,
     subscription_of,
 )
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
-from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.clouds.relations import find, needs_at, once, only_real, same_id
+from pulumi_holdfast.rehearsal.clouds.state import Inventory
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
@@ -35,10 +34,10 @@ def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) 
     )
 
 
-def _identity_id(request: ResourceRequest) -> str:
+def _identity_path(request: ResourceRequest, name: JsonValue) -> str:
     # Azure returns this part of the ids of managed identities in lower case.
     group = group_id(request).replace("/resourceGroups/", "/resourcegroups/")
-    return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{request.name}"
+    return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
 
 
 def _assignment_id(request: ResourceRequest) -> str:
@@ -51,8 +50,7 @@ def _principal_type(request: ResourceRequest) -> JsonValue:
 
 
 def _is_identity(request: ResourceRequest) -> bool:
-    asked = request.inputs.get("principalId")
-    return any(same_id(one.outputs.get("principalId"), asked) for one in request.inventory.of_type(IDENTITY))
+    return find(request.inventory, IDENTITY, request.inputs.get("principalId"), by="principalId") is not None
 
 
 def _not_found(request: ResourceRequest) -> str | None:
@@ -76,14 +74,6 @@ def _not_found(request: ResourceRequest) -> str | None:
     )
 
 
-def _given_already(request: ResourceRequest) -> str | None:
-    fields = ("scope", "principalId", "roleDefinitionId")
-    for other in request.inventory.of_type(ASSIGNMENT):
-        if all(same_id(other.inputs.get(field), request.inputs.get(field)) for field in fields):
-            return said("RoleAssignmentExists", "The role assignment already exists.")
-    return None
-
-
 def _other_role(request: ResourceRequest) -> str | None:
     current = request.inventory.find(request.type, request.id)
     if current is None or same_id(
@@ -105,16 +95,24 @@ def _client_config(call: Call) -> Json:
     }
 
 
-def _client_token(_: Call) -> Json:
-    raise RehearsalError("the limits of a location are not simulated; only a real subscription knows them")
+_IN_IDENTITY: Final = ("resourceGroupName", "resourceName")
 
+
+def _identity_of(request: ResourceRequest) -> str:
+    return _identity_path(request, request.inputs.get("resourceName"))
+
+
+_same_subject: Final = once(
+    said("BadRequest", "Issuer and subject combination already exists for this Managed Identity."),
+    *(*_IN_IDENTITY, "issuer", "subject"),
+)
 
 RESOURCES: Mapping[str, Rules] = {
     IDENTITY: Rules(
         name_property="resourceName",
         unique_within=("resourceGroupName",),
         longest_name=128,
-        identify=_identity_id,
+        identify=lambda request: _identity_path(request, request.name),
         immutable=frozenset({"location"}),
         computed={
             "clientId": lambda request: guid(request, "client"),
@@ -129,70 +127,36 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_assignment_id,
         immutable=frozenset({"principalId", "scope"}),
         computed={"principalType": _principal_type},
-        refuse_create=(_not_found, _given_already),
+        refuse_create=(
+            _not_found,
+            once(
+                said("RoleAssignmentExists", "The role assignment already exists."),
+                *("scope", "principalId", "roleDefinitionId"),
+            ),
+        ),
         refuse_update=(_other_role,),
     ),
+    "azure-native:managedidentity:FederatedIdentityCredential": Rules(
+        name_property="federatedIdentityCredentialResourceName",
+        unique_within=_IN_IDENTITY,
+        longest_name=120,
+        identify=lambda request: f"{_identity_of(request)}/federatedIdentityCredentials/{request.name}",
+        refuse_create=(
+            needs_at(
+                IDENTITY,
+                _identity_of,
+                said(
+                    "ParentResourceNotFound",
+                    "The parent user-assigned identity '{inputs[resourceName]}' does not exist.",
+                ),
+            ),
+            _same_subject,
+        ),
+        refuse_update=(_same_subject,),
+    ),
 }
+
 INVOKES: Mapping[str, Invoke] = {
     "azure-native:authorization:getClientConfig": _client_config,
-    "azure-native:authorization:getClientToken": _client_token,
-}
-
-
-_CREDENTIAL: Final = "azure-native:managedidentity:FederatedIdentityCredential"
-
-
-_PARENT: Final = ("resourceGroupName", "resourceName")
-
-
-def _identity(request: ResourceRequest) -> CloudObject | None:
-    """The identity of a credential."""
-    return next((one for one in request.inventory.of_type(IDENTITY) if _is_beside(request, one)), None)
-
-
-def _credential_id(request: ResourceRequest) -> str:
-    identity = _identity(request)
-    path = f"{group_id(request)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-    home = identity.id if identity else f"{path}/{request.inputs.get('resourceName')}"
-    return f"{home}/federatedIdentityCredentials/{request.name}"
-
-
-def _no_identity(request: ResourceRequest) -> str | None:
-    if _identity(request) is not None:
-        return None
-    return said(
-        "ParentResourceNotFound",
-        f"The parent user-assigned identity '{request.inputs.get('resourceName')}' does not exist.",
-    )
-
-
-def _same_subject(request: ResourceRequest) -> str | None:
-    asked = tuple(request.inputs.get(field) for field in ("issuer", "subject"))
-    if asked not in _beside(request):
-        return None
-    return said("BadRequest", "Issuer and subject combination already exists for this Managed Identity.")
-
-
-def _beside(request: ResourceRequest) -> list[tuple[JsonValue, ...]]:
-    """Issuer and subject of the identity's other credentials."""
-    return [
-        tuple(one.inputs.get(field) for field in ("issuer", "subject"))
-        for one in request.inventory.of_type(_CREDENTIAL)
-        if _is_beside(request, one) and one.id != request.id
-    ]
-
-
-def _is_beside(request: ResourceRequest, other: CloudObject) -> bool:
-    return all(same_id(other.inputs.get(field), request.inputs.get(field)) for field in _PARENT)
-
-
-CREDENTIALS: Mapping[str, Rules] = {
-    _CREDENTIAL: Rules(
-        name_property="federatedIdentityCredentialResourceName",
-        unique_within=_PARENT,
-        longest_name=120,
-        identify=_credential_id,
-        refuse_create=(_no_identity, _same_subject),
-        refuse_update=(_same_subject,),
-    )
+    "azure-native:authorization:getClientToken": only_real("the limits of a location are"),
 }

@@ -1,9 +1,19 @@
 """Azure's ids and error format, and the subscription of the simulator."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Identify, ResourceRequest
+from pulumi_holdfast.rehearsal.clouds.catalogue import (
+    Call,
+    Compute,
+    Identify,
+    Refuse,
+    RefuseDeletion,
+    ResourceRequest,
+    Rules,
+)
+from pulumi_holdfast.rehearsal.clouds.relations import needs_at
 
 
 def said(code: str, message: str) -> str:
@@ -51,11 +61,11 @@ def asked_cluster_id(call: Call) -> str:
     return managed_cluster(group, call.arguments.get("resourceName"))
 
 
-def no_parent(kind: str, parent: str) -> str:
-    """Return the error for a part of a resource that does not exist."""
+def no_parent(kind: str) -> str:
+    """Return the error for a part of a resource that does not exist, as a message of `needs_at`."""
     return said(
         "ParentResourceNotFound",
-        f"Failed to perform 'write' on resource of type '{kind}', because the parent resource '{parent}' could not be "
+        f"Failed to perform 'write' on resource of type '{kind}', because the parent resource '{{value}}' could not be "
         "found.",
     )
 
@@ -73,14 +83,33 @@ def guid(request: ResourceRequest, what: str) -> str:
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def no_group(request: ResourceRequest) -> str | None:
-    """Refuse an object of a resource group that does not exist."""
-    name = request.inputs.get("resourceGroupName")
-    if request.inventory.find(RESOURCE_GROUP, group_id(request)) is not None:
-        return None
-    return said("ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+no_group: Final = needs_at(
+    RESOURCE_GROUP,
+    group_id,
+    said("ResourceGroupNotFound", "Resource group '{inputs[resourceGroupName]}' could not be found."),
+)
 
 
-def same_id(one: object, other: object) -> bool:
-    """Whether two ids are equal; Azure ignores case."""
-    return str(one).lower() == str(other).lower()
+def in_group(
+    kind: str,
+    name_property: str,
+    longest_name: int | None = None,
+    *,
+    immutable: frozenset[str] = frozenset({"location"}),
+    computed: Mapping[str, Compute] | None = None,
+    creates: tuple[Refuse, ...] = (),
+    updates: tuple[Refuse, ...] = (),
+    deletes: tuple[RefuseDeletion, ...] = (),
+) -> Rules:
+    """Return the rules of a top-level resource of a type, which is in a resource group."""
+    return Rules(
+        name_property=name_property,
+        unique_within=("resourceGroupName",),
+        longest_name=longest_name,
+        identify=identified(kind),
+        immutable=immutable,
+        computed=computed or {},
+        refuse_create=(no_group, *creates),
+        refuse_update=updates,
+        refuse_delete=deletes,
+    )

@@ -6,14 +6,7 @@ from typing import Final
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import CLUSTER
 from pulumi_holdfast.rehearsal.clouds.azure.instances import REGISTER
-from pulumi_holdfast.rehearsal.clouds.azure.names import (
-    asked_cluster_id,
-    cluster_id,
-    guid,
-    no_parent,
-    said,
-    same_id,
-)
+from pulumi_holdfast.rehearsal.clouds.azure.names import asked_cluster_id, cluster_id, guid, no_parent, said
 from pulumi_holdfast.rehearsal.clouds.azure.nodes import (
     AGENT_POOL,
     PRIORITY,
@@ -22,6 +15,7 @@ from pulumi_holdfast.rehearsal.clouds.azure.nodes import (
     template_of,
 )
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import find, needs_at
 from pulumi_holdfast.rehearsal.clouds.reservations import AZURE_RESERVATION_GROUP, reservations
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
@@ -68,18 +62,11 @@ def pool_path(request: ResourceRequest) -> str:
 
 
 def _cluster_of(request: ResourceRequest) -> CloudObject | None:
-    clusters = request.inventory.of_type(CLUSTER)
-    return next((one for one in clusters if same_id(one.id, cluster_id(request))), None)
+    return find(request.inventory, CLUSTER, cluster_id(request))
 
 
 def _is_spot(inputs: Json) -> bool:
     return inputs.get("scaleSetPriority") == "Spot"
-
-
-def _no_cluster(request: ResourceRequest) -> str | None:
-    if _cluster_of(request) is not None:
-        return None
-    return no_parent("managedClusters/agentPools", cluster_id(request))
 
 
 def _group_is_unknown(request: ResourceRequest) -> str | None:
@@ -136,8 +123,7 @@ def _kept_inputs(request: ResourceRequest) -> Json:
 
 def _get(call: Call) -> Json:
     path = f"{asked_cluster_id(call)}/agentPools/{call.arguments.get('agentPoolName')}"
-    pools = call.inventory.of_type(AGENT_POOL)
-    found = next((one for one in pools if same_id(one.id, path)), None)
+    found = find(call.inventory, AGENT_POOL, path)
     if found is None:
         raise RehearsalError(said("ResourceNotFound", f"The Resource '{path}' was not found."))
     return {**found.outputs, "id": found.id, "count": current_count(found, call.inventory)}
@@ -173,7 +159,10 @@ RESOURCES: Mapping[str, Rules] = {
             "scaleSetEvictionPolicy": lambda request: effective(request.inputs)["scaleSetEvictionPolicy"],
             "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
-        refuse_create=(_no_cluster, _group_is_unknown),
+        refuse_create=(
+            needs_at(CLUSTER, cluster_id, no_parent("managedClusters/agentPools")),
+            _group_is_unknown,
+        ),
         keeps=_kept_inputs,
         refuse_update=(_fixed, _scaled_by_hand),
     )

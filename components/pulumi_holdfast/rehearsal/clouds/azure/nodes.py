@@ -11,8 +11,8 @@ from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
 from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import CLUSTER
-from pulumi_holdfast.rehearsal.clouds.azure.names import same_id
 from pulumi_holdfast.rehearsal.clouds.machines import REGION, SPOT_PRICE, NodeTemplate, stepped, whole_number
+from pulumi_holdfast.rehearsal.clouds.relations import same_id
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 
 # (Up to so many cores, millicores reserved of each): 60 of one, 100 of two, 140 of four, 180 of eight, 260 of sixteen.

@@ -6,7 +6,8 @@ from typing import Final
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import identity
 from pulumi_holdfast.rehearsal.clouds.azure.names import group_id, no_group, no_parent, said
-from pulumi_holdfast.rehearsal.clouds.catalogue import Identify, ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.relations import needs_at
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
 
@@ -16,9 +17,13 @@ def _account_id(request: ResourceRequest) -> str:
     return f"{group_id(request)}/providers/Microsoft.Storage/storageAccounts/{name}"
 
 
-def _within_account(path: str) -> Identify:
-    """Return the function that computes the id of a part of an account."""
-    return lambda request: f"{_account_id(request)}/{path}/{request.name}"
+def _part(name_property: str, kind: str, path: str) -> Rules:
+    """Return the rules of a part of an account."""
+    return Rules(
+        name_property=name_property,
+        identify=lambda request: f"{_account_id(request)}/{path}/{request.name}",
+        refuse_create=(needs_at(_ACCOUNT, _account_id, no_parent(kind)),),
+    )
 
 
 def _endpoints(request: ResourceRequest) -> JsonValue:
@@ -37,12 +42,6 @@ def _another_kind(request: ResourceRequest) -> str | None:
         "AccountPropertyCannotBeUpdated",
         "The property 'kind' was specified in the input, but it cannot be updated.",
     )
-
-
-def _no_account(request: ResourceRequest) -> str | None:
-    if request.inventory.find(_ACCOUNT, _account_id(request)) is not None:
-        return None
-    return no_parent(request.type.rpartition(":")[2], _account_id(request))
 
 
 def _sku(request: ResourceRequest) -> JsonValue:
@@ -68,19 +67,13 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_create=(no_group,),
         refuse_update=(_another_kind,),
     ),
-    "azure-native:storage:BlobServiceProperties": Rules(
-        name_property="blobServicesName",
-        identify=_within_account("blobServices"),
-        refuse_create=(_no_account,),
+    "azure-native:storage:BlobServiceProperties": _part(
+        "blobServicesName", "BlobServiceProperties", "blobServices"
     ),
-    "azure-native:storage:BlobContainer": Rules(
-        name_property="containerName",
-        identify=_within_account("blobServices/default/containers"),
-        refuse_create=(_no_account,),
+    "azure-native:storage:BlobContainer": _part(
+        "containerName", "BlobContainer", "blobServices/default/containers"
     ),
-    "azure-native:storage:ManagementPolicy": Rules(
-        name_property="managementPolicyName",
-        identify=_within_account("managementPolicies"),
-        refuse_create=(_no_account,),
+    "azure-native:storage:ManagementPolicy": _part(
+        "managementPolicyName", "ManagementPolicy", "managementPolicies"
     ),
 }

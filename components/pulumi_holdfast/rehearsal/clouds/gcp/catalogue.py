@@ -10,7 +10,7 @@ from pulumi_holdfast.rehearsal.clouds.gcp.api_server import refuse_connection, w
 from pulumi_holdfast.rehearsal.clouds.gcp.instances import machines_of
 from pulumi_holdfast.rehearsal.clouds.gcp.names import PROJECT_NUMBER, asked_project, project
 from pulumi_holdfast.rehearsal.clouds.gcp.nodes import NODE_POOL
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.clouds.relations import only_real
 
 
 def _project(call: Call) -> Json:
@@ -42,26 +42,13 @@ def _zones(call: Call) -> Json:
     }
 
 
-def _machine_types(call: Call) -> Json:
-    zone = call.arguments.get("zone")
-    raise RehearsalError(f"the machine types of {zone} are not simulated; only a real project knows them")
-
-
-def _engine_versions(call: Call) -> Json:
-    location = call.arguments.get("location")
-    raise RehearsalError(f"the GKE versions of {location} are not simulated; only a real project knows them")
-
-
-def _quota_infos(call: Call) -> Json:
-    parent = call.arguments.get("parent")
-    raise RehearsalError(f"the quotas of {parent} are not simulated; only a real project knows them")
-
-
 INVOKES: Mapping[str, Invoke] = {
-    "gcp:cloudquota/getSQuotaInfos:getSQuotaInfos": _quota_infos,
-    "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
+    "gcp:cloudquota/getSQuotaInfos:getSQuotaInfos": only_real("the quotas of {arguments[parent]} are"),
+    "gcp:compute/getMachineTypes:getMachineTypes": only_real("the machine types of {arguments[zone]} are"),
     "gcp:compute/getZones:getZones": _zones,
-    "gcp:container/getEngineVersions:getEngineVersions": _engine_versions,
+    "gcp:container/getEngineVersions:getEngineVersions": only_real(
+        "the GKE versions of {arguments[location]} are"
+    ),
     "gcp:organizations/getProject:getProject": _project,
 }
 
@@ -93,6 +80,5 @@ CATALOGUE = Catalogue(
     messages=Messages(
         taken="googleapi: Error 409: The resource {type} '{name}' already exists, alreadyExists",
         missing="googleapi: Error 404: The resource {type} '{id}' was not found, notFound",
-        throttled="googleapi: Error 429: Quota exceeded, rateLimitExceeded",
     ),
 )

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from pulumi_holdfast.ladder.json import mapping
-from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
+from pulumi_holdfast.rehearsal.clouds.catalogue import Refuse, ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.gcp.names import PROJECT_NUMBER, project
+from pulumi_holdfast.rehearsal.clouds.relations import needs_at
 
 _POOL: Final = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 _PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
@@ -14,7 +15,6 @@ _PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolPro
 #: A custom role of a project.
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 
-# The provider of Terraform checks both before it sends anything.
 _ID: Final = re.compile(r"(?!gcp-)[a-z0-9-]{4,32}")
 _ROLE_ID: Final = re.compile(r"[a-zA-Z0-9_.]{3,64}")
 
@@ -36,22 +36,10 @@ def has_pool(request: ResourceRequest, pool: str) -> bool:
     return request.inventory.find(_POOL, f"{_pools_of(project(request))}/{pool}") is not None
 
 
-def _wrong_id(field: str) -> str:
-    return f'"{field}" must be 4 to 32 lowercase letters (a-z), numbers (0-9) or dashes (-), and can not start with "gcp-"'
-
-
-def _wrong_pool_id(request: ResourceRequest) -> str | None:
-    return None if _ID.fullmatch(request.name) else _wrong_id("workload_identity_pool_id")
-
-
-def _wrong_provider_id(request: ResourceRequest) -> str | None:
-    return None if _ID.fullmatch(request.name) else _wrong_id("workload_identity_pool_provider_id")
-
-
-def _no_pool(request: ResourceRequest) -> str | None:
-    if request.inventory.find(_POOL, _pool_path(request, project(request))) is not None:
-        return None
-    return "Error creating WorkloadIdentityPoolProvider: googleapi: Error 404: Requested entity was not found., notFound"
+def _checked_id(field: str) -> Refuse:
+    """Return the check of an id, which Terraform's provider makes before it sends anything."""
+    rule = "must be 4 to 32 lowercase letters (a-z), numbers (0-9) or dashes (-), and can not start with"
+    return lambda request: None if _ID.fullmatch(request.name) else f'"{field}" {rule} "gcp-"'
 
 
 def _wrong_provider(request: ResourceRequest) -> str | None:
@@ -85,7 +73,7 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"project"}),
         computed={"name": lambda request: _pool_path(request, PROJECT_NUMBER), "state": lambda _: "ACTIVE"},
         taken="Error creating WorkloadIdentityPool: googleapi: Error 409: Requested entity already exists, alreadyExists",
-        refuse_create=(_wrong_pool_id,),
+        refuse_create=(_checked_id("workload_identity_pool_id"),),
     ),
     _PROVIDER: Rules(
         name_property="workloadIdentityPoolProviderId",
@@ -97,7 +85,15 @@ RESOURCES: Mapping[str, Rules] = {
             "state": lambda _: "ACTIVE",
         },
         taken="Error creating WorkloadIdentityPoolProvider: googleapi: Error 409: Requested entity already exists, alreadyExists",
-        refuse_create=(_wrong_provider_id, _no_pool, _wrong_provider),
+        refuse_create=(
+            _checked_id("workload_identity_pool_provider_id"),
+            needs_at(
+                _POOL,
+                lambda request: _pool_path(request, project(request)),
+                "Error creating WorkloadIdentityPoolProvider: googleapi: Error 404: Requested entity was not found., notFound",
+            ),
+            _wrong_provider,
+        ),
         refuse_update=(_wrong_provider,),
     ),
     CUSTOM_ROLE: Rules(

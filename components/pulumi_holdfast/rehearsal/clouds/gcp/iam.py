@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.rehearsal.clouds.catalogue import Refuse, ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.gcp.federation import CUSTOM_ROLE, has_pool
 from pulumi_holdfast.rehearsal.clouds.gcp.names import project
-from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
+from pulumi_holdfast.rehearsal.clouds.relations import find, text
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
@@ -78,9 +77,8 @@ def _no_identity_pool(request: ResourceRequest) -> str | None:
     if pod is None:
         return None
     pool = pod["direct"] or pod["linked"]
-    if any(
-        _pool_of(one.inputs.get("workloadIdentityConfig")) == pool for one in _clusters(request.inventory)
-    ):
+    clusters = request.inventory.of_type(_CLUSTER)
+    if any(text(one.inputs, "workloadIdentityConfig.workloadPool") == pool for one in clusters):
         return None
     return _missing_pool(pool)
 
@@ -92,20 +90,12 @@ def _missing_pool(pool: str) -> str:
     )
 
 
-def _clusters(inventory: Inventory) -> list[CloudObject]:
-    return inventory.of_type(_CLUSTER)
-
-
-def _pool_of(identity: JsonValue) -> JsonValue:
-    return identity.get("workloadPool") if isinstance(identity, Mapping) else None
-
-
 def _no_account(request: ResourceRequest) -> str | None:
     """Only this project's accounts are checked; those of other projects and Google's count as existing."""
     account = _MADE_ACCOUNT.fullmatch(_member(request))
     if account is None or account["project"] != project(request):
         return None
-    if any(one.outputs.get("email") == account["email"] for one in request.inventory.of_type(_ACCOUNT)):
+    if find(request.inventory, _ACCOUNT, account["email"], by="email") is not None:
         return None
     return f"googleapi: Error 400: Service account {account['email']} does not exist., badRequest"
 

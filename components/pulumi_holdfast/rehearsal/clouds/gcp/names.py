@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, ResourceRequest
+from pulumi_holdfast.rehearsal.clouds.relations import needs
 
 # The default project, and the number of all projects.
 PROJECT: Final = "rehearsal"
@@ -44,14 +45,15 @@ def may_encrypt(request: ResourceRequest, key: JsonValue, agent: str) -> bool:
     return any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT))
 
 
-_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+def _is_ours(request: ResourceRequest, account: str) -> bool:
+    return account.endswith(f"@{project(request)}.iam.gserviceaccount.com")
 
 
-def no_account(request: ResourceRequest) -> str | None:
-    """Refuse a service account of this project that does not exist."""
-    account = str(mapping(request.inputs.get("nodeConfig")).get("serviceAccount") or "")
-    if not account.endswith(f"@{project(request)}.iam.gserviceaccount.com"):
-        return None
-    if any(one.outputs.get("email") == account for one in request.inventory.of_type(_ACCOUNT)):
-        return None
-    return f'googleapi: Error 400: Service account "{account}" does not exist., badRequest'
+#: Refuses a service account of this project that does not exist.
+no_account: Final = needs(
+    "nodeConfig.serviceAccount",
+    "gcp:serviceaccount/account:Account",
+    'googleapi: Error 400: Service account "{value}" does not exist., badRequest',
+    by="email",
+    only=_is_ours,
+)

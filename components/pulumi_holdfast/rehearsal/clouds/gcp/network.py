@@ -3,14 +3,13 @@
 A referenced object that is not in the state counts as one that the user created before.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Call,
-    Deletion,
     Identify,
     Invoke,
     RefuseDeletion,
@@ -18,16 +17,11 @@ from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Rules,
 )
 from pulumi_holdfast.rehearsal.clouds.gcp.names import asked_project, project
-from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
+from pulumi_holdfast.rehearsal.clouds.relations import kept_by
 from pulumi_holdfast.rehearsal.engine.values import Properties
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
-
-
-def _path_of(reference: JsonValue) -> str:
-    """Return the id in a reference, which is an id or a self link."""
-    return str(reference or "").partition("/compute/v1/")[2] or str(reference or "")
 
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -81,36 +75,10 @@ def _subnetwork(call: Call) -> Json:
 INVOKES: Mapping[str, Invoke] = {"gcp:compute/getSubnetwork:getSubnetwork": _subnetwork}
 
 
-def _named_by(*users: tuple[str, str]) -> RefuseDeletion:
-    """Return the refusal to delete an object that objects of these (type, input) pairs reference."""
+def _in_use(kind: str, *users: tuple[str, str]) -> tuple[RefuseDeletion, ...]:
+    message = f"Error waiting for Deleting {kind}: The {kind.lower()} resource '{{id}}' is already being used by '{{user}}'"
+    return (kept_by(message, *users), kept_by(message, *users, by="name"))
 
-    def refuse(deletion: Deletion) -> str | None:
-        user = next(_users(deletion.target, deletion.inventory, users), None)
-        if user is None:
-            return None
-        kind = _KINDS[deletion.target.type]
-        return (
-            f"Error waiting for Deleting {kind}: The {kind.lower()} resource '{deletion.target.id}' is already being "
-            f"used by '{user.id}'"
-        )
-
-    return refuse
-
-
-def _users(
-    target: CloudObject, inventory: Inventory, users: tuple[tuple[str, str], ...]
-) -> Iterator[CloudObject]:
-    names = (target.id, target.outputs.get("name"))
-    for token, field in users:
-        for one in inventory.of_type(token):
-            named = one.inputs.get(field)
-            # A NAT references subnetworks in a list of objects.
-            several = [mapping(each).get("name") for each in sequence(named)] or [named]
-            if any(_path_of(each) in names for each in several):
-                yield one
-
-
-_KINDS: Final = {NETWORK: "Network", SUBNETWORK: "Subnetwork"}
 
 RESOURCES: Mapping[str, Rules] = {
     NETWORK: Rules(
@@ -124,10 +92,8 @@ RESOURCES: Mapping[str, Rules] = {
             "gatewayIpv4": lambda _: "",
             "mtu": lambda request: request.inputs.get("mtu") or 1460,
         },
-        refuse_delete=(
-            _named_by(
-                (SUBNETWORK, "network"), (ROUTER, "network"), (_FIREWALL, "network"), (_CLUSTER, "network")
-            ),
+        refuse_delete=_in_use(
+            "Network", *((token, "network") for token in (SUBNETWORK, ROUTER, _FIREWALL, _CLUSTER))
         ),
     ),
     SUBNETWORK: Rules(
@@ -144,7 +110,7 @@ RESOURCES: Mapping[str, Rules] = {
             "purpose": lambda request: request.inputs.get("purpose") or "PRIVATE",
             "stackType": lambda request: request.inputs.get("stackType") or "IPV4_ONLY",
         },
-        refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
+        refuse_delete=_in_use("Subnetwork", (_NAT, "subnetworks.name"), (_CLUSTER, "subnetwork")),
     ),
     _FIREWALL: Rules(
         unique_within=("project",),

@@ -8,6 +8,7 @@ from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.gcp.names import no_account, project
 from pulumi_holdfast.rehearsal.clouds.gcp.nodes import CLUSTER, IMMUTABLE_NODE_FIELDS, NODE_POOL
+from pulumi_holdfast.rehearsal.clouds.relations import needs_at
 from pulumi_holdfast.rehearsal.clouds.reservations import GCE_RESERVATION, named_by_node_pool, reservations
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value
@@ -169,12 +170,6 @@ def pools_of(request: ResourceRequest) -> list[CloudObject]:
 _LONGEST_NAME: Final = 40
 
 
-def _no_cluster(request: ResourceRequest) -> str | None:
-    if cluster_of(request) is not None:
-        return None
-    return f"error creating NodePool: googleapi: Error 404: Not found: {cluster_path(request)}., notFound"
-
-
 def _taint_said_twice(request: ResourceRequest) -> str | None:
     """GKE adds the GPU taint, and refuses a second one: hashicorp/terraform-provider-google issue 7928."""
     seen: set[tuple[object, object]] = set()
@@ -240,7 +235,16 @@ RESOURCES: Mapping[str, Rules] = {
         },
         planned={"networkConfig": planned_network_config, "nodeConfig": planned_node_config},
         taken="resource - nodePools/{name} - already exists",
-        refuse_create=(_no_cluster, no_account, _reservation_is_unknown, _taint_said_twice),
+        refuse_create=(
+            needs_at(
+                CLUSTER,
+                cluster_path,
+                "error creating NodePool: googleapi: Error 404: Not found: {value}., notFound",
+            ),
+            no_account,
+            _reservation_is_unknown,
+            _taint_said_twice,
+        ),
         refuse_update=(_taint_said_twice,),
     )
 }

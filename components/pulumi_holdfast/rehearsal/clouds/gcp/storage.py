@@ -12,6 +12,7 @@ from pulumi_holdfast.rehearsal.clouds.gcp.names import (
     may_encrypt,
     storage_agent,
 )
+from pulumi_holdfast.rehearsal.clouds.relations import needs, needs_at
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -57,13 +58,6 @@ def _objects_under(inventory: Inventory, bucket: JsonValue, prefix: str) -> list
     ]
 
 
-def _no_bucket(request: ResourceRequest) -> str | None:
-    bucket = request.inventory.find(_BUCKET, str(request.inputs.get("bucket")))
-    if bucket is None:
-        return "googleapi: Error 404: The specified bucket does not exist., notFound"
-    return None
-
-
 def _folder_not_empty(deletion: Deletion) -> str | None:
     folder = deletion.target
     if folder.inputs.get("forceDestroy") is True:
@@ -79,17 +73,6 @@ def _folder_not_empty(deletion: Deletion) -> str | None:
     if not nested and not _objects_under(deletion.inventory, bucket, name):
         return None
     return "googleapi: Error 409: The managed folder you tried to delete is not empty., conflict"
-
-
-def _folder_id(request: ResourceRequest) -> str:
-    return f"{request.inputs.get('bucket')}/{request.name}"
-
-
-def _no_folder(request: ResourceRequest) -> str | None:
-    where = f"{request.inputs.get('bucket')}/{request.inputs.get('managedFolder')}"
-    if request.inventory.find(_FOLDER, where) is not None:
-        return None
-    return "googleapi: Error 404: The specified managed folder does not exist., notFound"
 
 
 def _project_service_account(call: Call) -> Json:
@@ -126,6 +109,15 @@ def _bucket(call: Call) -> Json:
     return {**found.outputs, "id": name, "hierarchicalNamespaces": [namespace] if namespace else []}
 
 
+_no_bucket: Final = needs(
+    "bucket", _BUCKET, "googleapi: Error 404: The specified bucket does not exist., notFound"
+)
+_no_folder: Final = needs_at(
+    _FOLDER,
+    lambda request: f"{request.inputs.get('bucket')}/{request.inputs.get('managedFolder')}",
+    "googleapi: Error 404: The specified managed folder does not exist., notFound",
+)
+
 RESOURCES: Mapping[str, Rules] = {
     _BUCKET: Rules(
         unique_within=(),
@@ -155,7 +147,7 @@ RESOURCES: Mapping[str, Rules] = {
     _OBJECT: Rules(unique_within=("bucket",), refuse_create=(_no_bucket,)),
     _FOLDER: Rules(
         unique_within=("bucket",),
-        identify=_folder_id,
+        identify=lambda request: f"{request.inputs.get('bucket')}/{request.name}",
         taken="Error creating ManagedFolder: googleapi: Error 409: The managed folder already exists., conflict",
         refuse_create=(_no_bucket,),
         refuse_delete=(_folder_not_empty,),

@@ -50,7 +50,7 @@ def test_gang_is_followed_through_every_stage_and_the_steps_since_its_checkpoint
         (20, [pod("c", 197), pod("d", node="n3")]),
         (21, [pod("c", 198), pod("d", node="n3")]),
     )
-    assert found.steps_lost == 37, "from the last report of an old pod to the first of a new one"
+    assert found.steps_lost == 37
     assert found.stages == {
         Stage.LOST: 1,
         Stage.REPLACED: 3,
@@ -58,8 +58,8 @@ def test_gang_is_followed_through_every_stage_and_the_steps_since_its_checkpoint
         Stage.STARTED: 5,
         Stage.REPORTED: 8,
         Stage.RECOVERED: 21,
-    }, "recovered is past the old value, not at it"
-    assert found.node_seconds == pytest.approx(1 * 2 + 2 * 1 + 2 * 0 + 16 * 2), "nodes of living pods only"
+    }
+    assert found.node_seconds == pytest.approx(1 * 2 + 2 * 1 + 2 * 0 + 16 * 2)
 
 
 def test_program_with_a_checkpoint_on_notice_loses_nothing() -> None:
@@ -69,8 +69,8 @@ def test_program_with_a_checkpoint_on_notice_loses_nothing() -> None:
         (2, [pod("c", 195), pod("d", node="n3")]),
         (3, [pod("c", 196), pod("d", node="n3")]),
     )
-    assert found.steps_lost == 0, "the last report before the end counts, though it came after the notice"
-    assert found.is_complete, "its progress is past the old value"
+    assert found.steps_lost == 0
+    assert found.is_complete
 
 
 def test_surviving_driver_whose_report_falls_has_lost_the_difference() -> None:
@@ -80,8 +80,8 @@ def test_surviving_driver_whose_report_falls_has_lost_the_difference() -> None:
         (4, [pod("driver", 480), pod("w2", node="n3")]),
         (9, [pod("driver", 511), pod("w2", node="n3")]),
     )
-    assert found.steps_lost == 30, "a Ray driver lives on and reports again from the checkpoint"
-    assert found.stages[Stage.RECOVERED] == 9, "when it has passed its old report"
+    assert found.steps_lost == 30
+    assert found.stages[Stage.RECOVERED] == 9
 
 
 def test_report_on_the_job_counts_once_no_old_pod_runs() -> None:
@@ -95,13 +95,13 @@ def test_report_on_the_job_counts_once_no_old_pod_runs() -> None:
     for each in seen:
         record = advance(record, each)
     assert record.steps_lost == 15, "the old report stays on the job until the new gang writes another"
-    assert record.stages[Stage.RECOVERED] == 4, "the job's annotation has passed the old value"
+    assert record.stages[Stage.RECOVERED] == 4
 
 
 def test_job_that_completes_has_recovered() -> None:
     found = advance(begin(OLD, steps(999), None), Sighting(at=2, pods=[], has_completed=True))
-    assert Stage.LOST in found.stages, "its pods are gone"
-    assert found.is_complete, "nothing is left to follow"
+    assert Stage.LOST in found.stages
+    assert found.is_complete
 
 
 @given(
@@ -123,12 +123,10 @@ def test_whatever_is_seen_stages_are_in_order_and_losses_are_not_negative(
         named = {name: pod(name, done, ends=ends) for name, done, ends in pods}
         record = advance(record, Sighting(at=at, pods=list(named.values()), has_completed=completes))
         reached = [record.stages[stage] for stage in Stage if stage in record.stages]
-        assert reached == sorted(reached), "no stage before an earlier one"
-        assert [stage for stage in Stage if stage in record.stages] == list(Stage)[: len(reached)], (
-            "no stage is skipped"
-        )
-        assert record.steps_lost is None or 0 <= record.steps_lost <= 1000, "within the work"
-        assert record.node_seconds >= 0, "time passes forward"
+        assert reached == sorted(reached)
+        assert [stage for stage in Stage if stage in record.stages] == list(Stage)[: len(reached)]
+        assert record.steps_lost is None or 0 <= record.steps_lost <= 1000
+        assert record.node_seconds >= 0
 
 
 @pytest.mark.parametrize(
@@ -136,8 +134,8 @@ def test_whatever_is_seen_stages_are_in_order_and_losses_are_not_negative(
 )
 def test_progress_is_read_as_the_controller_reads_it(written: str, share: float) -> None:
     found = parse_progress(written)
-    assert found is not None, "a report"
-    assert found.share == pytest.approx(share), "a share of the work"
+    assert found is not None
+    assert found.share == pytest.approx(share)
 
 
 @pytest.mark.parametrize("written", ["", "half", "2", "-0.1", "3/0", "5/4", "nan", "inf/inf", "1/2/3"])

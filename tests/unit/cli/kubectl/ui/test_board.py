@@ -16,8 +16,8 @@ from pulumi_holdfast.cli.kubectl.ui.board import (
 )
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
-from pulumi_holdfast.controller.policy.policy import NoPolicy, Policy
 from pulumi_holdfast.ladder.labels import STATE
+from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from tests.support.builders.fallback_objects import UID, jobset
 from tests.support.builders.job_states import HOUR, MINUTE, SECOND, T0, policy, running, waiting
 from tests.support.json_objects import obj, objects
@@ -32,20 +32,16 @@ def reading(*states: JobState, now: datetime = T0, ladder: Policy | NoPolicy | N
 
 def test_lanes_are_the_tiers_and_jobs_are_on_the_lane_of_their_pool() -> None:
     found = board(reading(running(uid=UID, pool="b-spot", rank=1)), {})
-    assert [each["pool"] for each in objects(found["lanes"])] == ["a-spot", "b-spot", "on-demand"], (
-        "best first"
-    )
-    assert objects(found["lanes"])[0]["facts"] == ["3 failures move a job on", "waits 15m for nodes"], (
-        "its limits"
-    )
+    assert [each["pool"] for each in objects(found["lanes"])] == ["a-spot", "b-spot", "on-demand"]
+    assert objects(found["lanes"])[0]["facts"] == ["3 failures move a job on", "waits 15m for nodes"]
     (job,) = objects(found["jobs"])
-    assert (job["lane"], job["tone"]) == ("b-spot", "good"), "where it is, and that it runs"
+    assert (job["lane"], job["tone"]) == ("b-spot", "good")
 
 
 def test_job_on_a_pool_of_no_tier_has_a_lane_of_its_own() -> None:
     found = board(reading(running(uid=UID, pool="gone")), {})
     assert objects(found["lanes"])[-1]["pool"] == ELSEWHERE, "it must not be lost from the page"
-    assert objects(found["jobs"])[0]["lane"] == ELSEWHERE, "and is there"
+    assert objects(found["jobs"])[0]["lane"] == ELSEWHERE
 
 
 def test_namespace_without_a_ladder_says_so() -> None:
@@ -62,7 +58,7 @@ def test_namespace_without_a_ladder_says_so() -> None:
     ],
 )
 def test_phase_has_a_tone(state: JobState, tone: str) -> None:
-    assert objects(board(reading(state), {})["jobs"])[0]["tone"] == tone, "color is never the only sign"
+    assert objects(board(reading(state), {})["jobs"])[0]["tone"] == tone
 
 
 def test_timeline_has_a_span_for_each_pool_and_phase_without_gaps() -> None:
@@ -79,9 +75,9 @@ def test_timeline_has_a_span_for_each_pool_and_phase_without_gaps() -> None:
         ("a-spot", "Running"),
         ("a-spot", "Waiting"),
         ("b-spot", "Running"),
-    ], "one span while nothing changes"
+    ]
     assert spans[UID][0].start == T0 - HOUR, "since when it was on its tier"
-    assert [each.end for each in spans[UID]][:-1] == [each.start for each in spans[UID]][1:], "no gap"
+    assert [each.end for each in spans[UID]][:-1] == [each.start for each in spans[UID]][1:]
     shown = objects(objects(board(reading(course[-1][1], now=course[-1][0]), spans)["jobs"])[0]["spans"])
     assert obj(shown[-1])["end"] == (T0 + 3 * MINUTE).isoformat(), "the last one lasts until now"
 
@@ -91,5 +87,5 @@ def test_timeline_of_a_deleted_job_is_dropped_and_a_long_one_is_cut() -> None:
     for number in range(MOST_SPANS + 5):
         state = running(uid=UID) if number % 2 else waiting(uid=UID)
         spans = with_spans(spans, views_of(reading(state)), T0 + number * SECOND)
-    assert len(spans[UID]) == MOST_SPANS, "a page that is open for weeks does not grow"
-    assert with_spans(spans, [], T0) == {}, "its job is gone"
+    assert len(spans[UID]) == MOST_SPANS
+    assert with_spans(spans, [], T0) == {}

@@ -1,1 +1,0 @@
-"""FallbackPolicy objects: their model and parser."""
