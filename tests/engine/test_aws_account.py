@@ -70,4 +70,4 @@ def test_the_stack_is_created_with_a_granted_quota(stack: CloudProgram) -> None:
     with pytest.raises(EngineFailure):
         stack.preview(asking_first)
     grant(stack, P4_SPOT, 768)
-    assert stack.up(asking_first).changes["create"] == 2
+    assert stack.up(asking_first).changes["create"] == 3

@@ -10,7 +10,9 @@ import pulumi
 import pytest
 
 from pulumi_holdfast.aws import checkpoints as s3
+from pulumi_holdfast.aws import identities as s3_access
 from pulumi_holdfast.azure import checkpoints as blob
+from pulumi_holdfast.azure import identities as blob_access
 from pulumi_holdfast.azure.private_endpoint import (
     BlobPrivateEndpoint,
     BlobPrivateEndpointArgs,
@@ -20,6 +22,7 @@ from pulumi_holdfast.azure.private_endpoint import (
 from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.gcp import checkpoints as gcs
+from pulumi_holdfast.gcp import identities as gcs_access
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
@@ -61,9 +64,9 @@ def on_s3(*, protected: bool) -> None:
         s3.CheckpointBucketArgs(namespaces=NAMESPACES, retain_days=30, kms=True, protected=protected),
     )
     for namespace in NAMESPACES:
-        s3.CheckpointAccess(
+        s3_access.CheckpointAccess(
             f"access-{namespace}",
-            s3.CheckpointAccessArgs(
+            s3_access.CheckpointAccessArgs(
                 cluster_name="holdfast-dev",
                 namespace=namespace,
                 bucket_arn=bucket.bucket_arn,
@@ -88,9 +91,9 @@ def on_gcs(*, protected: bool, hierarchical: bool = False, after: pulumi.Resourc
         ),
     )
     for namespace in NAMESPACES:
-        gcs.CheckpointAccess(
+        gcs_access.CheckpointAccess(
             f"access-{namespace}",
-            gcs.CheckpointAccessArgs(
+            gcs_access.CheckpointAccessArgs(
                 project="ml",
                 project_number=PROJECT_NUMBER,
                 namespace=namespace,
@@ -125,9 +128,9 @@ def on_blob(
         ),
     )
     for namespace in namespaces:
-        access = blob.CheckpointAccess(
+        access = blob_access.CheckpointAccess(
             f"access-{namespace}",
-            blob.CheckpointAccessArgs(
+            blob_access.CheckpointAccessArgs(
                 resource_group=group.group_name,
                 location=location,
                 subscription_id=SUBSCRIPTION,
@@ -386,9 +389,9 @@ def in_the_account_of_home() -> None:
             dns_zone_id=zone.zone_id,
         ),
     )
-    blob.CheckpointAccess(
+    blob_access.CheckpointAccess(
         "access-vision",
-        blob.CheckpointAccessArgs(
+        blob_access.CheckpointAccessArgs(
             resource_group=group.group_name,
             location="westeurope",
             subscription_id=OTHER_ACCOUNT.split("/")[2],

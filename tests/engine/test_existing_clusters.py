@@ -18,7 +18,7 @@ from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
 from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.stacks import Stack
 from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 from tests.support.builders import aks_components, aws_components, gke_components

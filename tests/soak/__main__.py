@@ -8,8 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from pulumi_holdfast.ladder.errors import ConfigError
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
@@ -23,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(parsed) or 0
-    except (RehearsalError, ConfigError) as failure:
+    except FAILURES as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

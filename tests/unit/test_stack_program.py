@@ -5,6 +5,7 @@ import json
 import runpy
 from collections.abc import Generator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -108,6 +109,7 @@ def test_a_stack_file_parses_as_in_the_program(tmp_path: Path) -> None:
         ("config:\n  aws:region: us-west-2\n  aws:region: eu-west-1\n", r"the key \S+ is duplicated.* line [2-5]"),
         ("config: {}\nconfig:\n  holdfast:platform: {}\n", r"the key \S+ is duplicated.* line [2-5]"),
         ("config:\n  holdfast:platform:\n    cloud: local\n    pools: [{name: a}, {name: b,\n      name: c}]\n", r"the key \S+ is duplicated.* line [2-5]"),
+        ("a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi")), "aliases expand to more than"),
         ("config: {a: ü}".encode("latin-1"), "cannot be read"),
         (None, r"Pulumi\.local\.yaml: got a file that cannot be read \(No such file"),
     ],

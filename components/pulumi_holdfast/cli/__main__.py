@@ -338,10 +338,9 @@ def _resolve(name: str) -> Callable[..., object]:
 
 def _is_for_the_user(failure: Exception) -> bool:
     """Whether the message of a failure says all that the user needs: a traceback would hide it."""
-    from pulumi_holdfast.ladder.errors import ConfigError
-    from pulumi_holdfast.rehearsal.errors import RehearsalError
+    from pulumi_holdfast.rehearsal.errors import FAILURES
 
-    return isinstance(failure, RehearsalError | ConfigError)
+    return isinstance(failure, FAILURES)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a signal handler

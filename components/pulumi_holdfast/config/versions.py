@@ -18,6 +18,9 @@ KUBERNETES: Final = "1.36"
 # renovate: datasource=github-releases depName=kubernetes-sigs/jobset
 JOBSET: Final = "0.12.0"
 
+# The digest of registry.k8s.io/jobset/jobset at JOBSET: change both together.
+JOBSET_IMAGE_DIGEST: Final = "sha256:e75536f1135b7bb2f19f8c3b620782fbdd9091d73398e3a272f9a5fed322980d"
+
 # renovate: datasource=github-releases depName=ray-project/kuberay
 KUBERAY: Final = "1.6.2"
 
@@ -30,9 +33,9 @@ PYTHON_IMAGE: Final = (
     "3.13.14-slim-trixie@sha256:6771159cd4fa5d9bba1258caf0b82e6b73458c694d178ad97c5e925c2d0e1a91"
 )
 
-# The image of placeholder pods.
+# The image of placeholder pods, with its digest.
 # renovate: datasource=docker depName=registry.k8s.io/pause
-PAUSE: Final = "3.10.1"
+PAUSE: Final = "3.10.1@sha256:278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c"
 
 # renovate: datasource=github-releases depName=kubernetes-sigs/karpenter
 KARPENTER: Final = "1.14.1"

@@ -12,7 +12,7 @@ from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.control_plane.processes import exclusive_lock
 from pulumi_holdfast.rehearsal.engine import Audience, CommandOutcome, EngineFailure, PolicyVerdict
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
 from pulumi_holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
 from pulumi_holdfast.rehearsal.lifecycle.two_stacks import TwoStackRun, connected
@@ -167,7 +167,7 @@ def down(stack: Stack) -> None:
     elif stack.environment.answers():
         try:
             destroy(stack)
-        except RehearsalError:
+        except FAILURES:
             say(
                 f"{stack.name} is still up. Run `holdfast rehearse down {stack.name} --force` to remove it as it is."
             )

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.job_admission import Judging, running_job_validation
 
 

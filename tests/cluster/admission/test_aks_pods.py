@@ -15,7 +15,7 @@ from pulumi_holdfast.kubernetes.admission.rules import (
 from pulumi_holdfast.ladder import taints
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import POOLS, container, pod
 from tests.support.clusters.admission import (
     OTHER_NAMESPACE,

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from pulumi_holdfast.ladder.labels import POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admitted_examples import (
     NAMESPACES,

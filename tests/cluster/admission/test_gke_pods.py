@@ -17,7 +17,7 @@ from pulumi_holdfast.ladder.labels import (
     CapacityType,
 )
 from pulumi_holdfast.ladder.pools import Pool
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
     POOLS,
     jobset,

@@ -4,10 +4,10 @@ from collections.abc import Generator
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import jobset, rayjob, worker_group
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import (
@@ -95,7 +95,7 @@ def lost(request: pytest.FixtureRequest, judging: Judging) -> Generator[Json]:
 
 
 def refusal(client: KubeClient, job: Json, patch: Json) -> str:
-    with pytest.raises(KubeError) as caught:
+    with pytest.raises(ApiError) as caught:
         patched(client, job, patch)
     return told(str(caught.value))
 
@@ -185,5 +185,5 @@ def passes(client: KubeClient, job: Json, patch: Json) -> bool:
     """Whether an update is let through: the API server has seen that the ladder is gone."""
     try:
         return bool(patched(client, job, patch))
-    except KubeError:
+    except ApiError:
         return False

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from pulumi_holdfast.controller.jobs.base_observation import max_cost_events
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.job_validation import LONGEST_MESSAGE
 from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS
@@ -18,7 +19,6 @@ from pulumi_holdfast.ladder.labels import (
     POOL,
     SPOT,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -352,7 +352,7 @@ def test_jobs_without_a_verdict_are_accepted(judging: Judging, job: Json, why: s
 
 
 def test_a_job_created_before_its_ladder_is_rejected_by_the_mutating_policy(judging: Judging) -> None:
-    with pytest.raises(KubeError) as caught:
+    with pytest.raises(ApiError) as caught:
         admitted_job(judging.client, jobset(gang(training()), namespace=BARE))
     assert "no params found" in str(caught.value)
     assert "training-jobsets'" in str(caught.value)

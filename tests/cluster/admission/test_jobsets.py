@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.jobset import EVICTIONS, MOST_RESTARTS
@@ -17,8 +18,7 @@ from pulumi_holdfast.ladder.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
     expression,
     jobs_of,
@@ -215,7 +215,7 @@ def known(cluster: KubeClient) -> KubeClient:
 def is_admitted(cluster: KubeClient, job: Json) -> bool:
     try:
         admitted_job(cluster, job)
-    except KubeError:  # its ladder is not known yet
+    except ApiError:  # its ladder is not known yet
         return False
     return True
 
@@ -297,12 +297,12 @@ def test_admission_is_idempotent(cluster: KubeClient) -> None:
 
 
 def test_a_malformed_job_is_rejected_by_the_api(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError) as caught:
+    with pytest.raises(ApiError) as caught:
         admitted_job(cluster, jobset({"name": "worker"}, labels=LABEL))
     assert "training-jobsets" not in str(caught.value)
 
 
 def test_a_failed_expression_is_reported_briefly(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError) as caught:
+    with pytest.raises(ApiError) as caught:
         admitted_job(cluster, jobset(spec={"replicatedJobs": "worker"}))
     assert len(str(caught.value)) < 500

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, DEFINITION, KIND
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec, shape_object
 from pulumi_holdfast.ladder.json import Json
@@ -25,8 +26,7 @@ from pulumi_holdfast.ladder.ladder_rules import ladder_problems, timing_problems
 from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.pool_summary import summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import MOST_SHAPES, Shape, shape_problems
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import FACTS, MACHINES, SETTINGS, SHAPES
@@ -102,7 +102,7 @@ def test_a_valid_ladder_is_accepted(cluster: KubeClient, ladder: str, tiers: Seq
 def test_an_invalid_ladder_is_rejected_with_the_reason(
     cluster: KubeClient, reason: str, tiers: Sequence[Json]
 ) -> None:
-    with pytest.raises(KubeError, match=reason):
+    with pytest.raises(ApiError, match=reason):
         accepted(cluster, fallback_policy(tiers))
 
 
@@ -147,7 +147,7 @@ def test_settings_of_a_ladder_are_stored_unchanged(cluster: KubeClient, options:
 def test_an_invalid_setting_is_rejected_with_the_reason(
     cluster: KubeClient, reason: str, tiers: Sequence[Json], options: Json
 ) -> None:
-    with pytest.raises(KubeError, match=reason):
+    with pytest.raises(ApiError, match=reason):
         accepted(cluster, fallback_policy(tiers, options=options))
 
 
@@ -169,7 +169,7 @@ def test_pool_facts_are_stored_unchanged(cluster: KubeClient) -> None:
     ],
 )
 def test_impossible_pool_facts_are_rejected(cluster: KubeClient, reason: str, facts: Json) -> None:
-    with pytest.raises(KubeError, match=reason):
+    with pytest.raises(ApiError, match=reason):
         accepted(cluster, fallback_policy([{**A100_SPOT, "facts": facts}, A100]))
 
 
@@ -189,7 +189,7 @@ def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
 
 
 def test_a_ladder_with_another_name_is_rejected(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError, match="is named ladder"):
+    with pytest.raises(ApiError, match="is named ladder"):
         accepted(cluster, fallback_policy([A100], name="fast"))
 
 
@@ -259,7 +259,7 @@ def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
         "spec": ladder_spec(ladder, POOL_FACTS),
     }
     if problems:
-        with pytest.raises(KubeError, match="is invalid"):
+        with pytest.raises(ApiError, match="is invalid"):
             cluster.apply(manifest, field_manager="tests", dry_run=True)
     else:
         stored = cluster.apply(manifest, field_manager="tests", dry_run=True)
@@ -327,7 +327,7 @@ def test_shapes_are_stored_unchanged(cluster: KubeClient, what: str, shapes: Seq
 def test_invalid_shapes_are_rejected_with_the_reason(
     cluster: KubeClient, reason: str, shapes: Sequence[Json]
 ) -> None:
-    with pytest.raises(KubeError, match=reason):
+    with pytest.raises(ApiError, match=reason):
         accepted_shapes(cluster, shapes)
 
 
@@ -350,5 +350,5 @@ def test_shapes_are_accepted_exactly_when_the_configuration_accepts_them(
         assert accepted_shapes(cluster, written)["shapes"] == written
     else:
         # A repeated element of a set is refused before the object is validated.
-        with pytest.raises(KubeError, match=r"is invalid|duplicate entries"):
+        with pytest.raises(ApiError, match=r"is invalid|duplicate entries"):
             accepted_shapes(cluster, written)

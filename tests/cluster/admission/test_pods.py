@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of
 from pulumi_holdfast.kubernetes.admission.rules import DO_NOT_DISRUPT, TolerationRule, karpenter_rules
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
     RULES,
     container,
@@ -141,7 +141,7 @@ def test_a_pod_with_a_limit_of_zero_gpus_stays_off_gpu_machines(cluster: KubeCli
 
 def test_gpus_requested_without_a_limit_are_refused_by_the_api_itself(cluster: KubeClient) -> None:
     requested: Json = {**container(), "resources": {"requests": {GPU_RESOURCE: "1"}}}
-    with pytest.raises(KubeError, match="Limit must be set"):
+    with pytest.raises(ApiError, match="Limit must be set"):
         admitted(cluster, pod(namespace=TRAINING_NAMESPACE, containers=[requested]))
 
 

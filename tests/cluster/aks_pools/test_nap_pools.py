@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.azure.pools import AksNodeClassArgs, aks_node_class
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, select_vm_sizes
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.configurations import pool
 from tests.support.builders.karpenter_objects import (
     class_object,
@@ -61,7 +61,7 @@ def test_a_node_class_is_stored_unchanged(cluster: KubeClient, args: AksNodeClas
 def test_a_node_class_that_azure_rejects_is_rejected(
     cluster: KubeClient, changes: dict[str, object], refusal: str
 ) -> None:
-    with pytest.raises(KubeError, match=refusal):
+    with pytest.raises(ApiError, match=refusal):
         stored_spec(cluster, class_object(aks_node_class(replace(ARGS, tags={})), **changes))
 
 
@@ -83,5 +83,5 @@ def test_labels_that_azure_reserves_are_rejected(cluster: KubeClient, label: str
     template = mapping(spec, "template")
     labels = {**mapping(template, "metadata", "labels"), label: "mine"}
     changed: Json = {**spec, "template": {**template, "metadata": {"labels": labels}}}
-    with pytest.raises(KubeError, match="is restricted"):
+    with pytest.raises(ApiError, match="is restricted"):
         stored_spec(cluster, pool_object(changed))

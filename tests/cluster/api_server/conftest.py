@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.control_plane import running_control_plane
 
 

@@ -7,7 +7,7 @@ import pytest
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.controller_rights import rights
 from tests.support.controller_calls import CALLS, Place

@@ -4,7 +4,7 @@ import pytest
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.program.definitions import refusals
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.gang_pods import pod
 from tests.support.builders.stack_resources import resource
 from tests.support.clusters.admission import is_refused

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.aws.pools import Ec2NodeClassArgs, ec2_node_class
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.karpenter_pool import node_pool_spec
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.configurations import pool
 from tests.support.builders.karpenter_objects import class_object, stored_otherwise, stored_spec, written
 from tests.support.clusters.control_plane import CHECKOUT, define_all
@@ -64,7 +64,7 @@ def test_a_node_class_is_stored_unchanged(cluster: KubeClient, args: Ec2NodeClas
 def test_a_node_class_that_karpenter_rejects_is_rejected(
     cluster: KubeClient, changes: dict[str, object], refusal: str
 ) -> None:
-    with pytest.raises(KubeError, match=refusal):
+    with pytest.raises(ApiError, match=refusal):
         stored_spec(cluster, class_object(ec2_node_class(ARGS), **changes))
 
 

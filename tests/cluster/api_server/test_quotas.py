@@ -7,13 +7,13 @@ from typing import cast
 import pytest
 import yaml
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.training_namespace import QUOTA, quota_limits
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.ladder.quotas import Quota
 from pulumi_holdfast.program.namespaces.ladders import ladder_of
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.gang_pods import pod, pods_of, pods_of_shape
 from tests.support.builders.policy_programs import every, program
 from tests.support.clusters.admission import make_namespace
@@ -111,14 +111,14 @@ def test_the_quota_admits_the_gang_of_every_declared_shape(client: KubeClient, c
 def test_gpus_beyond_the_quota_are_rejected_and_pods_without_gpus_admitted(client: KubeClient) -> None:
     namespace = make_training_namespace(client, quota_limits(Quota(gpus=16, pods=10)))
     create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
-    with pytest.raises(KubeError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
+    with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
         create(client, namespace, [EIGHT_GPUS])
     create(client, namespace, [SAYS_NOTHING])
 
 
 def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
     namespace = make_training_namespace(client, bounds_of("local")["tabular"])
-    with pytest.raises(KubeError, match="exceeded quota"):
+    with pytest.raises(ApiError, match="exceeded quota"):
         create(client, namespace, [EIGHT_GPUS])
 
 
@@ -127,7 +127,7 @@ def test_terminated_pods_do_not_count(client: KubeClient) -> None:
     name = f"pod-{next(NUMBERS)}"
     client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")
     wait_until_counted(client, namespace, {"pods": "1"})
-    with pytest.raises(KubeError, match="exceeded quota"):
+    with pytest.raises(ApiError, match="exceeded quota"):
         create(client, namespace, [SAYS_NOTHING])
     client.merge_patch(
         "v1", "Pod", name, {"status": {"phase": "Failed"}}, namespace=namespace, subresource="status"

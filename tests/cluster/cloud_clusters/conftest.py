@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.cloud_stack import CloudStack
 from tests.support.clusters.control_plane import running_control_plane

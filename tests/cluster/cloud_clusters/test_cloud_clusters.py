@@ -8,7 +8,7 @@ from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from pulumi_holdfast.rehearsal.engine import EngineFailure
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.cloud_program import EKS_CLUSTER, NODE_GROUP, eks
 from tests.support.clusters.cloud_stack import CloudStack
 from tests.support.command_line import nothing

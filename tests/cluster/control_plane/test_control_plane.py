@@ -11,6 +11,7 @@ from pulumi_holdfast.rehearsal.control_plane.configuration import COMPONENTS
 from pulumi_holdfast.rehearsal.control_plane.processes import python_modules_in
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
+from pulumi_holdfast.rehearsal.watches import ObjectSelector
 from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
 
 pytestmark = pytest.mark.cluster
@@ -21,7 +22,7 @@ MARK: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mar
 
 def test_an_api_server_of_the_wanted_version_serves_mutating_policies(watched: Watched) -> None:
     assert watched.client.server_version().startswith(f"v{versions.KUBERNETES}.")
-    assert ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy") in watched.client.listable_kinds()
+    watched.client.list("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy")
 
 
 def test_a_running_control_plane_is_unchanged(watched: Watched) -> None:
@@ -147,9 +148,8 @@ def last_heartbeat(node: Json | None) -> str:
 def test_a_deleted_pod_fails_with_sigterm_before_it_is_removed(watched: Watched) -> None:
     run(watched.client, trainer("evicted"))
     seen: list[tuple[str, Json]] = []
-    for what, pod in watched.client.watch(
-        "v1", "Pod", namespace="default", name="evicted", timeout_seconds=180
-    ):
+    selection = ObjectSelector(namespace="default", name="evicted")
+    for what, pod in watched.client.follow("v1", "Pod", selection, seconds=180):
         if not seen:
             watched.client.evict("default", "evicted")
         seen.append((what, pod))

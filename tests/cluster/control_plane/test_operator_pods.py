@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import restarts_of
 from tests.support.clusters.autoscaled import wait_for_pod

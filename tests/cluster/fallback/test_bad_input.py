@@ -2,10 +2,10 @@
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
@@ -264,12 +264,12 @@ def test_a_state_copied_from_another_job_is_ignored(ladder: Ladder) -> None:
 
 
 def test_a_ladder_without_tiers_is_refused(ladder: Ladder) -> None:
-    with pytest.raises(KubeError) as refused:
+    with pytest.raises(ApiError) as refused:
         ladder.says()
     assert refused.value.status == 422
 
 
 def test_a_pool_twice_is_refused(ladder: Ladder) -> None:
-    with pytest.raises(KubeError) as refused:
+    with pytest.raises(ApiError) as refused:
         ladder.says(tier("spot-a", maxFailures=1), tier("spot-a", maxFailures=2), tier("cpu"))
     assert refused.value.status == 422

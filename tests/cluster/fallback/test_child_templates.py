@@ -8,7 +8,7 @@ import pytest
 from pulumi_holdfast.controller.jobs.child_templates import ChildTemplate, child_templates, pod_of_job
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import EXCLUSIVE_TOPOLOGY, HOSTNAME, RAY_NODE_TYPE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster
 from tests.support.clusters.fallback_jobs import applied, pods_of, real_jobset, real_rayjob
 from tests.support.json_objects import obj, objects

@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import name_of, uid_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import PROGRESS
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.background import repeating
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster
@@ -50,7 +50,7 @@ class Program:
             yield self
 
     def _report_if_there(self) -> None:
-        with suppress(KubeError):  # a pod may be gone by now
+        with suppress(ApiError):  # a pod may be gone by now
             self._report()
 
     def _report(self) -> None:

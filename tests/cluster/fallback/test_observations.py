@@ -5,10 +5,10 @@ import pytest
 from pulumi_holdfast.controller.jobs.actions import Recreate, Resume, Suspend
 from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Part
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.fallback_objects import NOW
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster, Looker
 from tests.support.clusters.fallback_jobs import (
@@ -152,7 +152,7 @@ def test_an_update_of_a_changed_job_is_rejected(cluster: LadderCluster) -> None:
         looker = running_jobset(cluster.client, name)
         patch = looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state")
         looker.patch({"metadata": {"labels": {"changed": "meanwhile"}}})
-        with pytest.raises(KubeError) as refused:
+        with pytest.raises(ApiError) as refused:
             looker.patch(patch)
         assert refused.value.status == 409
 
@@ -162,7 +162,7 @@ def test_an_update_of_a_recreated_job_is_rejected(cluster: LadderCluster) -> Non
     with applied(cluster.client, job) as name:
         looker = running_jobset(cluster.client, name)
         patch = looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state")
-    with applied(cluster.client, job), pytest.raises(KubeError) as refused:
+    with applied(cluster.client, job), pytest.raises(ApiError) as refused:
         looker.patch(patch)
     assert refused.value.status == 409
 

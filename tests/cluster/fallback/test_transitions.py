@@ -8,7 +8,7 @@ from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, n
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.taints import SPOT
 from pulumi_holdfast.ladder.windows import format_time
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,

@@ -14,6 +14,7 @@ from pulumi_holdfast.controller.jobs.reservations import (
     release_patch,
     reserve_patch,
 )
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.loop.settings import PLACEHOLDER_IMAGE
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
@@ -26,8 +27,7 @@ from pulumi_holdfast.ladder.labels import (
     SYSTEM,
     SYSTEM_VALUE,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.clusters.controller_rights import wait_until_limited
 from tests.support.clusters.fallback import NAMESPACE, LadderCluster
@@ -210,7 +210,7 @@ def refusal(write: Callable[[], object]) -> str:
     """What the API server says about a write; empty if it admits it."""
     try:
         write()
-    except KubeError as error:
+    except ApiError as error:
         return str(error)
     return ""
 

@@ -11,7 +11,7 @@ from pulumi_holdfast.controller.jobs.jobset import JobSetKind
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from tests.support.clusters.admission import wait_until_enforced
 from tests.support.clusters.control_plane import KIND, wait_until_served

@@ -13,7 +13,7 @@ from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import Reach
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 from tests.support.clusters.control_plane import running_control_plane

@@ -15,7 +15,7 @@ from pulumi_holdfast.rehearsal.engine import EngineFailure
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.kubeconfig import KubeconfigContext
 from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import everywhere
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.cluster.kubernetes_plugin.conftest import KubernetesStack
 from tests.support.clusters.team_program import config_of, team, web_spec

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 import pytest
 
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.run import provisioner_for
 from pulumi_holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
 from pulumi_holdfast.rehearsal.scenarios.manifests import acting_as, load_example

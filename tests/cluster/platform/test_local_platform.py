@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pulumi_holdfast.controller.kube.objects import name_of, uid_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from pulumi_holdfast.rehearsal.commands import down
 from pulumi_holdfast.rehearsal.control_plane.processes import python_modules_in
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import MODULE
 from pulumi_holdfast.rehearsal.paths import Workspace

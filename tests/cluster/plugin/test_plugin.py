@@ -49,6 +49,32 @@ def test_jobs_and_why_show_the_position_to_a_user_with_the_rights_of_one_namespa
     assert "Failures on spot-a: 1; at 3 the job moves on; the last was an eviction" in told.stdout
 
 
+def test_an_event_that_a_tenant_forges_prints_one_line_without_control_characters(
+    cluster: PluginCluster, job: str
+) -> None:
+    forged = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{job}-forged", "namespace": NAMESPACE},
+        "involvedObject": {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "namespace": NAMESPACE,
+            "name": job,
+        },
+        "source": {"component": "holdfast-fallback"},
+        "reason": "Moved",
+        "message": "first\x1b[2J\x1b]0;owned\x07\n2026-01-01 00:00:00  Completed: second\u202e",
+    }
+    cluster.loop.apply(forged)
+    told = cluster.kubectl("holdfast", "why", job)
+    assert told.returncode == 0, told.stderr
+    assert "Moved: first" in told.stdout
+    (line,) = [line for line in told.stdout.splitlines() if "second" in line]
+    assert "first" in line
+    assert all(character.isprintable() for character in told.stdout if character != "\n")
+
+
 def test_stop_resume_and_move_do_what_they_say(cluster: PluginCluster, job: str) -> None:
     asked = cluster.kubectl("holdfast", "stop", f"jobset/{job}")
     assert asked.returncode == 0

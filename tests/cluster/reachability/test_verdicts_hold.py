@@ -19,7 +19,7 @@ from pulumi_holdfast.ladder.labels import TRAINING as TRAINING_LABEL
 from pulumi_holdfast.ladder.labels import TRAINING_VALUE, CapacityType
 from pulumi_holdfast.ladder.reachability.walk import Outcome
 from pulumi_holdfast.ladder.taints import SPOT
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.reachability_edges import OPEN, edges
 from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes

@@ -9,9 +9,9 @@ from typing import Final, cast
 import pytest
 import yaml
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, INSTANCE_TYPE, MAX_COST, POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.background import Silent, served
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, policy, replica, wait_until
 from tests.support.json_objects import obj, objects
@@ -84,7 +84,7 @@ def a_node_pool(cluster: LoopCluster) -> Generator[None]:
     }
 
     def is_stored() -> bool:
-        with suppress(KubeError):
+        with suppress(ApiError):
             cluster.apply(pool)
             return True
         return False

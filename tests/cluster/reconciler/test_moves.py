@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import STATE, STOP
 from pulumi_holdfast.ladder.windows import format_time
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.support.clusters.gangs import Gangs, watched_gangs
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import (
@@ -231,7 +231,7 @@ def _serves_node_pools(cluster: LoopCluster) -> bool:
     cluster.client.forget_kinds("karpenter.sh/v1")
     try:
         return cluster.client.list("karpenter.sh/v1", "NodePool") == []
-    except KubeError:
+    except ApiError:
         return False
 
 

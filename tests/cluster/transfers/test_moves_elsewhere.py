@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import LADDER
 from pulumi_holdfast.ladder.ladder import ELSEWHERE_NEEDS_TIMEOUT
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import Fault
 from tests.support.background import repeating
 from tests.support.clusters.reconciler import (
@@ -200,6 +200,6 @@ def test_a_tier_elsewhere_has_a_limit_and_a_tier_of_its_own_cluster_on_both_side
 def _refusal(cluster: LoopCluster, manifest: Json) -> str | None:
     try:
         cluster.client.apply(manifest, field_manager="test", dry_run=True)
-    except KubeError as error:
+    except ApiError as error:
         return str(error)
     return None

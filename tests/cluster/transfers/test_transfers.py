@@ -9,10 +9,10 @@ import pytest
 from pulumi_holdfast.controller.jobs.observation import JobOutcome
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
 from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import TRANSFER
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.support.clusters.reconciler import NAMESPACE, RAY, LoopCluster, kind_of, wait_until
 from tests.support.clusters.transfers import CLUSTER, HOME_ID, POOL, TwoClusters
@@ -38,7 +38,7 @@ def write(cluster: LoopCluster, name: str, patch: Json) -> str | None:
     """Write to a job as its administrator; return the refusal, None if it is written."""
     try:
         cluster.change(name, patch)
-    except KubeError as error:
+    except ApiError as error:
         return str(error)
     return None
 
@@ -73,7 +73,7 @@ def test_a_job_runs_there_and_again_at_home_whatever_every_other_write_meets(
     assert "may run in another cluster" in refusal
     refusal = write(clusters.home, name, {"metadata": {"finalizers": None}})
     assert refusal is not None
-    with pytest.raises(KubeError, match="deleted by its home"):
+    with pytest.raises(ApiError, match="deleted by its home"):
         clusters.there.delete(name)
 
     clusters.drive(name, cluster="", until=lambda: clusters.stage(name) == "Home", what=f"{name} is home")
@@ -133,7 +133,7 @@ def test_a_copy_that_completes_completes_its_job(clusters: TwoClusters, name: st
     assert TRANSFER not in str(obj(clusters.home.job(name)["metadata"]).get("finalizers"))
     assert not clusters.home.pods(name)
     clusters.suspend(name, suspended=False)
-    with pytest.raises(KubeError, match="only to end it as its copy"):
+    with pytest.raises(ApiError, match="only to end it as its copy"):
         clusters.end_at_home(name)
     assert outcome() is JobOutcome.COMPLETED
     clusters.home.delete(name)

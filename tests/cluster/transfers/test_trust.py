@@ -47,8 +47,7 @@ from pulumi_holdfast.rehearsal.control_plane.configuration import (
     read_cluster,
     render_kubeconfig,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define, read_definition, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS
@@ -100,7 +99,7 @@ class Clusters:
         client = self.visitor(token)
         try:
             request(client)
-        except KubeError as error:
+        except ApiError as error:
             return error.status
         finally:
             client.close()

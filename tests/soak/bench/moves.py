@@ -13,7 +13,7 @@ from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import LADDER
 from pulumi_holdfast.rehearsal.control_plane.processes import processes_in, python_modules_in
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.controllers import FALLBACK
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder

@@ -5,8 +5,8 @@ from typing import Final
 
 import psutil
 
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.errors import FAILURES
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
 from pulumi_holdfast.rehearsal.output import render_table
 from pulumi_holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
@@ -130,7 +130,7 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
             break
         try:
             found.append(MoveBenchmark(client=client, meter=meter).measure(size))
-        except RehearsalError as error:
+        except FAILURES as error:
             say(f"  stopped, with all larger numbers: {error}")
             break
         for row in time_rows(found[-1]):

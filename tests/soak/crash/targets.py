@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.api_server import NoSuchKind
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import NoSuchKind
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.soak.crash.cloud_objects import comparable

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from pulumi_holdfast.rehearsal.commands import own_place
 from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks import Stack

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace
 from tests.support.background import repeating
@@ -145,5 +145,5 @@ class Programs:
             ]
         for name in finished:
             # An API server that is being restarted does not answer; the next look completes the job.
-            with suppress(RehearsalError):
+            with suppress(*FAILURES):
                 self._complete(name)

@@ -12,7 +12,7 @@ from typing import Final
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder

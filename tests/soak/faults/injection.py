@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from pulumi_holdfast.rehearsal.timeline.traces import PodTrace
@@ -252,7 +252,7 @@ def _is_done(request: Callable[[], object]) -> bool:
     """Send a request; return False if its object is gone or has changed."""
     try:
         request()
-    except KubeError as error:
+    except ApiError as error:
         if error.is_missing or error.is_conflict:
             return False
         raise

@@ -8,7 +8,7 @@ from pulumi_holdfast.controller.jobs.state import JobState
 from pulumi_holdfast.controller.kube.objects import metadata_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import RESERVATION_NAMESPACE, RESERVED_FOR, STATE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET, RAYJOB
 from tests.soak.faults.manifests import NAMESPACE
 

@@ -14,10 +14,9 @@ from pulumi_holdfast.controller.jobs.reservations import reserved_for
 from pulumi_holdfast.controller.kube.objects import metadata_of, name_of, text, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import SYNCED, Event, ObjectSelector
-from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import BEGUN, WatchThread
+from pulumi_holdfast.rehearsal.errors import Cancellation
+from pulumi_holdfast.rehearsal.kubernetes import BEGUN, KubeClient, WatchThread
+from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import mapping
 from pulumi_holdfast.rehearsal.control_plane.configuration import Layout
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.errors import FAILURES
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.timeline.traces import job_of_pod
 from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.soak.faults.environment import FaultEnvironment
@@ -65,7 +65,7 @@ class Overlaps:
                 began = time.monotonic()
                 try:
                     self._look()
-                except (RehearsalError, OSError):
+                except (*FAILURES, OSError):
                     continue  # the API server is killed
                 # Lists of hundreds of pods take half of a core at most.
                 pause = max(_SHORTEST_PAUSE, time.monotonic() - began)

@@ -13,7 +13,7 @@ from pulumi_holdfast.ladder.labels import TRAINING as TRAINING_LABEL
 from pulumi_holdfast.ladder.labels import TRAINING_VALUE
 from pulumi_holdfast.ladder.taints import SPOT
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.output import say
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.tried_jobs import ELSEWHERE, TRAINING, TriedJob, rules_of, takes

@@ -5,7 +5,7 @@ from typing import cast
 
 from pulumi_holdfast.kubernetes.karpenter_pool import NodeClass
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.inputs import mapping, value
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of
 from pulumi_holdfast.kubernetes.admission.pod_admission import binding_spec, policy_name, policy_spec
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
@@ -13,8 +14,7 @@ from pulumi_holdfast.ladder import taints
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
 from pulumi_holdfast.ladder.taints import Taint
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import container, pod
 from tests.support.clusters.control_plane import running_control_plane
 from tests.support.json_objects import obj, objects
@@ -24,7 +24,7 @@ def is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
     """Whether the API server refuses an object, by a dry run, with an error that has the text `by`."""
     try:
         client.apply(manifest, field_manager="test", dry_run=True)
-    except KubeError as error:
+    except ApiError as error:
         return by in str(error)
     return False
 

@@ -8,10 +8,10 @@ from typing import Final, cast
 
 import yaml
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import POOL, TRAINING, TRAINING_VALUE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.stacks.stack import api_server_profile
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
 from tests.support.builders.training_jobs import marked, selectors_of, templates_of
@@ -119,7 +119,7 @@ def is_in_force(walk: Walk) -> bool:
         return all(_is_at_home(walk, namespace, job) for namespace, job in walk.jobs()) and all(
             is_judged(walk.client, namespace) for namespace in NAMESPACES
         )
-    except KubeError:  # a kind, policy or ladder that is not known yet
+    except ApiError:  # a kind, policy or ladder that is not known yet
         return False
 
 
@@ -127,7 +127,7 @@ def is_out_of_force(walk: Walk) -> bool:
     """Whether the examples are admitted as they are written, and so is what no machine has room for."""
     try:
         moved = any(selectors_of(job).get("worker", {}).keys() & {POOL} for _, job in walk.jobs())
-    except KubeError:  # a policy that outlives its ladder for a moment
+    except ApiError:  # a policy that outlives its ladder for a moment
         return False
     return not moved and not any(is_judged(walk.client, namespace) for namespace in NAMESPACES)
 

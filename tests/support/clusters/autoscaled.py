@@ -12,7 +12,7 @@ from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets
 from pulumi_holdfast.rehearsal.scenarios.gke import Gke

@@ -10,7 +10,7 @@ from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, read_checkpo
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
 from tests.support.command_line import Program, StackCommands

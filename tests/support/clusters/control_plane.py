@@ -15,7 +15,7 @@ from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane
 from pulumi_holdfast.rehearsal.control_plane.configuration import COMPONENTS
 from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.json_objects import obj, objects
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.loop.settings import PLACEHOLDER_IMAGE
 from pulumi_holdfast.kubernetes.fallback_controller.access import (
     CLUSTER_RULES,
@@ -19,8 +20,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import NAME, bi
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.admission import wait_until_enforced
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
@@ -100,7 +100,7 @@ def wait_until_limited(controller: KubeClient, node: str) -> None:
         planted = {"example.com/planted": str(next(values))}
         try:
             client.merge_patch("v1", "Node", node, {"metadata": {"labels": planted}})
-        except KubeError as error:
+        except ApiError as error:
             return NAME in str(error)
         return False
 

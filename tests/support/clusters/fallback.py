@@ -14,6 +14,7 @@ from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_po
 from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory, with_pod
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Snapshot
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, node_pool_spec
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
@@ -45,8 +46,8 @@ from pulumi_holdfast.local.karpenter import (
     instance_types_file,
     kwok_karpenter_values,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled, KubeError
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies
@@ -113,7 +114,7 @@ class Looker:
             try:
                 self.patch(patch_of(self.job()))
                 return
-            except KubeError as error:
+            except ApiError as error:
                 if not error.is_conflict:
                     raise
 

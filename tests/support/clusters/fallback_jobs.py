@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Final, cast
 
 from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import LADDER, STATE
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.gang_rayjob import gang_rayjob
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.reconciler import Replica
@@ -204,7 +204,7 @@ def fail(client: KubeClient, pod: Json, *, exit_code: int = 1) -> None:
 
 def end(client: KubeClient, pod: Json) -> None:
     """Let a pod that never ends by itself end at last."""
-    with suppress(KubeError):  # it may be gone
+    with suppress(ApiError):  # it may be gone
         patch: Json = {"status": {"phase": "Failed"}}
         client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
     client.delete("v1", "Pod", name_of(pod), namespace=NAMESPACE, grace_seconds=0, propagation="Background")

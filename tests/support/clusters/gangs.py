@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import POOL
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.json_objects import obj
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"

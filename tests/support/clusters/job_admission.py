@@ -43,8 +43,7 @@ from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import (
     POOLS,
@@ -116,7 +115,7 @@ def admitted_job(client: KubeClient, job: Json) -> Json:
     while True:
         try:
             return client.apply(job, field_manager="tests", dry_run=True)
-        except KubeError as error:
+        except ApiError as error:
             if error.status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
                 raise
         time.sleep(0.2)
@@ -155,7 +154,7 @@ def jobs_are_mutated(client: KubeClient) -> bool:
     )
     try:
         return all("annotations" in obj(admitted_job(client, each)["metadata"]) for each in probes)
-    except KubeError:
+    except ApiError:
         return False
 
 
@@ -201,7 +200,7 @@ def judged(client: KubeClient, job: Json) -> Verdict:
         del kind
         try:
             return client.create(made, dry_run=True)
-        except KubeError as error:
+        except ApiError as error:
             raise ApiError(error.status, error.reason, error.message) from error
 
     return asyncio.run(judge(job, read_tiers(policy or {}), dry_run))
@@ -253,7 +252,7 @@ class Judging:
         """In which words a job is refused: by admission, or by the controller once it is admitted; empty if it is not."""
         try:
             admitted = admitted_job(self.client, job)
-        except KubeError as error:
+        except ApiError as error:
             return told(str(error))
         labels = obj(obj(admitted["metadata"]).get("labels"))
         if labels.get(FOLLOWS) != FOLLOWS_VALUE or QUEUE_NAME in labels:
@@ -311,7 +310,7 @@ def is_refused(client: KubeClient, job: Json) -> bool:
     """Whether a job is refused because it cannot follow."""
     try:
         admitted_job(client, job)
-    except KubeError as error:
+    except ApiError as error:
         return "can-fall-back" in str(error)
     return False
 

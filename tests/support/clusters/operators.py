@@ -17,7 +17,7 @@ from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout, read_record
 from pulumi_holdfast.rehearsal.paths import Workspace

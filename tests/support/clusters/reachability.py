@@ -23,7 +23,7 @@ from pulumi_holdfast.ladder.reachability.node_selection import alternatives
 from pulumi_holdfast.ladder.reachability.shape import Resources
 from pulumi_holdfast.program import resources
 from pulumi_holdfast.program.resources import cpu_millis, memory_mib
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.tried_jobs import ELSEWHERE, NODE_CLASS, TriedJob, TriedTier
 from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready

@@ -37,7 +37,7 @@ from pulumi_holdfast.ladder.labels import (
 )
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane
 from pulumi_holdfast.rehearsal.control_plane.processes import processes_in
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.gang_jobset import gang_jobset

@@ -38,7 +38,7 @@ from pulumi_holdfast.ladder.labels import (
     TRANSFER,
 )
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.soak.fault_proxy import FaultProxy, running_proxy
 from tests.support.clusters.admission import is_refused, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies

@@ -13,8 +13,10 @@ PROJECT = Path(__file__).parents[3]
 @pytest.mark.parametrize("file", [".github/actions/stack/action.yaml", "examples/delivery/gitlab-ci.yaml"])
 def test_pull_requests_are_previewed_by_the_engine_that_rehearsals_run(file: str) -> None:
     workflow = (PROJECT / file).read_text(encoding="utf-8")
-    pinned = re.findall(r"(?:pulumi-version:|-- --version) (\S+)", workflow)
-    assert pinned == [str(tool_named("pulumi").pin(PROJECT))]
+    pinned = re.findall(r"(?:pulumi-version:|PULUMI_VERSION:) (\S+)", workflow)
+    assert pinned == [str(tool_named("pulumi").pin(PROJECT))], (
+        "a plan by another engine than the rehearsed one is another plan"
+    )
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ def images_of(stack: str) -> Iterator[tuple[str, str | None, str | None]]:
     for resource in program(stack):
         if resource.type.endswith(RELEASE) and "kwok" not in str(resource.props["chart"]):
             for values in images_in(resource.props.get("values")):
-                yield str(values["repository"]), text_of(values.get("tag")), text_of(values.get("digest"))
+                tag, _, digest = str(values.get("tag") or "").partition("@")
+                yield str(values["repository"]), tag or None, digest or text_of(values.get("digest"))
         elif resource.type.endswith(DEPLOYMENT):
             yield from map(parts_of, pod_images(resource))
 

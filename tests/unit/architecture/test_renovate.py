@@ -15,6 +15,7 @@ PROJECT = Path(__file__).parents[3]
 BY_HAND = {
     "KARPENTER_KWOK_CHART": "no registry has the chart: it is in Karpenter's repository, and changes with KARPENTER",
     "KARPENTER_IMAGE_DIGEST": "the digest of the published chart of KARPENTER; change both together",
+    "JOBSET_IMAGE_DIGEST": "the digest of JobSet's image at JOBSET; change both together",
     "NODE_IMAGE_KUBELET": "the kubelet in the images of NODE_IMAGE_RELEASE; its release notes name it",
 }
 

@@ -1,6 +1,7 @@
 """The workflows: updates wait for each other, a fork's code meets no write permission, and no test is skipped unseen."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import cast
@@ -62,10 +63,55 @@ def test_a_job_with_a_write_permission_runs_no_code_of_a_fork(file: Path) -> Non
     for name, job in workflow["jobs"].items():
         permissions = cast("dict[str, str]", job.get("permissions") or {})
         writes = [key for key, value in permissions.items() if value == "write"]
-        if writes and "pull_request" in workflow[True]:
+        if writes and {"pull_request", "pull_request_target"} & set(workflow[True]):
             assert "head.repo.full_name == github.repository" in job["if"], (
                 f"{name} of a fork may not {writes}"
             )
+
+
+@every_workflow
+def test_a_workflow_that_a_pull_request_brings_gets_no_identity(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text())
+    if "pull_request" in workflow[True]:
+        for job in workflow["jobs"].values():
+            assert "environment" not in job
+            assert "id-token" not in job["permissions"]
+
+
+def test_a_preview_takes_all_but_the_program_from_the_base_branch() -> None:
+    workflow = yaml.safe_load((PROJECT / ".github/workflows/preview.yaml").read_text())
+    assert list(workflow[True]) == ["pull_request_target"]
+    for job in workflow["jobs"].values():
+        base, change = [step["with"] for step in job["steps"] if "actions/checkout" in str(step.get("uses"))]
+        assert "ref" not in base
+        assert "path" not in base
+        assert change["path"] == "change"
+    (call,) = [step["with"] for step in workflow["jobs"]["preview"]["steps"] if is_pulumi(step)]
+    assert call["folder"] == "change"
+    action = yaml.safe_load((PROJECT / ".github/actions/stack/action.yaml").read_text())
+    (pulumi,) = [
+        step["with"] for step in action["runs"]["steps"] if "pulumi/actions" in str(step.get("uses"))
+    ]
+    assert pulumi["work-dir"] == "${{ inputs.folder }}"
+    assert pulumi["policyPacks"] == "${{ github.workspace }}/policies"
+
+
+def test_a_pull_request_of_gitlab_or_pulumi_deployments_gets_no_deploy_role() -> None:
+    delivery = PROJECT / "examples/delivery"
+    settings = yaml.safe_load((delivery / "Pulumi.deployments.yaml").read_text())["settings"]
+    assert not settings["gitHub"].get("previewPullRequests")
+    jobs = yaml.safe_load((delivery / "gitlab-ci.yaml").read_text())
+    for name, job in jobs.items():
+        if name.startswith(("preview ", "plan ")):
+            assert job["environment"]["name"].startswith("preview-")
+    assert "id_tokens" not in jobs["pulumi"]
+
+
+@pytest.mark.parametrize("folder", [".github", "examples/delivery"])
+def test_no_download_is_piped_into_a_shell(folder: str) -> None:
+    texts = [file.read_text() for file in (PROJECT / folder).rglob("*.y*ml")]
+    assert len(texts) >= 2
+    assert not [text for text in texts if re.search(r"(curl|wget)[^\n]*\|\s*(ba)?sh\b", text)]
 
 
 @pytest.mark.parametrize("environment", ["dev", "prod"])

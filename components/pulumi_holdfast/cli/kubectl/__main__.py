@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO
 
 from pulumi_holdfast.cli.kubectl.check import check_file
 from pulumi_holdfast.cli.kubectl.cluster import Cluster
@@ -26,6 +29,8 @@ from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _FAILED: Final = 1
 _WRONG_USAGE: Final = 2
+# C0 and C1 without tab and newline, and what changes the direction or the visibility of text.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +164,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _WRONG_USAGE
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return command.run(parsed)
+        with redirect_stdout(_Printable(sys.stdout)), redirect_stderr(_Printable(sys.stderr)):
+            return command.run(parsed)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -168,8 +174,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except ConfigError as failure:
-        print(f"error: {failure}", file=sys.stderr)
+        print(f"error: {failure}", file=_Printable(sys.stderr))
         return _FAILED
+
+
+class _Printable(io.TextIOBase):
+    """A stream without the control and direction characters that objects of a cluster may contain, and a terminal obeys."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        return self._stream.write(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def build_parser() -> argparse.ArgumentParser:

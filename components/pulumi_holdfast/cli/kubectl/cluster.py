@@ -115,7 +115,10 @@ class Cluster:
         selector = f"source={_COMPONENT}"
         if key is not None:
             selector += f",involvedObject.kind={key.kind},involvedObject.name={key.name}"
-        return self.list(EVENT, fields=selector)
+        return [
+            {**event, "reason": _one_line(event.get("reason")), "message": _one_line(event.get("message"))}
+            for event in self.list(EVENT, fields=selector)
+        ]
 
     def pods(self, key: JobKey) -> list[Json]:
         """Return the pods of a job."""
@@ -233,6 +236,11 @@ def rejected(error: ApiError, what: str, fix: str) -> ConfigError:
         allowed="what its schema and admission policies allow",
         fix=fix,
     )
+
+
+def _one_line(value: object) -> str:
+    """Text of an Event, which its author may have written in several lines to look like more of them."""
+    return " ".join(text(value).split())
 
 
 def _is_about_rights(error: ApiError) -> bool:

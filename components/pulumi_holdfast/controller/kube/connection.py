@@ -215,6 +215,11 @@ class Connection:
         self._bearer = BearerToken(self._access)
         self._session: aiohttp.ClientSession | None = None
 
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._access.server
+
     async def close(self) -> None:
         """Close every connection; open streams break."""
         await self._bearer.close()

@@ -20,7 +20,9 @@ from pulumi_holdfast.controller.kube.access import (
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE
 from pulumi_holdfast.ladder.ladder import is_dns_label
 
-PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
+PLACEHOLDER_IMAGE: Final = (
+    "registry.k8s.io/pause:3.10.1@sha256:278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c"
+)
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 

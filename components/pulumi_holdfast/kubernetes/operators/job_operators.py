@@ -7,6 +7,7 @@ from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
+from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
@@ -45,10 +46,10 @@ _JOBSET_PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/co
 def jobset_values(version: str, images: str | None, replicas: int) -> Json:
     """Return the values of JobSet's chart; `images` is a registry, None for JobSet's own."""
     return {
-        # The chart's default is a mutable tag in a staging registry.
+        # The chart's default is a mutable tag in a staging registry. It writes repository, colon and tag, so a digest follows the tag.
         "image": {
             "repository": image(images, "registry.k8s.io/jobset/jobset"),
-            "tag": f"v{version}",
+            "tag": f"v{version}@{versions.JOBSET_IMAGE_DIGEST}",
             "pullPolicy": "IfNotPresent",
         },
         "controller": {

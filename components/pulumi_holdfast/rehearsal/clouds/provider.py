@@ -29,7 +29,7 @@ from pulumi_holdfast.rehearsal.engine.values import (
     strip_secrets,
     to_struct,
 )
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 
 # ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
 
@@ -84,7 +84,7 @@ class CloudProvider(Plugin):
         outputs = _keeping_secrets(made.outputs, inputs)
         try:
             self._settle_machines(request.type)
-        except RehearsalError as error:
+        except FAILURES as error:
             # As in a real cloud the object exists although its machines fail, so the engine must record it.
             raise InitFailedError(
                 resource_id=made.id, properties=outputs, inputs=inputs, reasons=[str(error)]

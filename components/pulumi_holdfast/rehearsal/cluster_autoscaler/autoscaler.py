@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.api_server import NoSuchKind
 from pulumi_holdfast.rehearsal.clouds.machines import Nodes
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import Bought, NodeGroup, NodeGroups
 from pulumi_holdfast.rehearsal.cluster_autoscaler.observation import (
@@ -20,15 +22,9 @@ from pulumi_holdfast.rehearsal.cluster_autoscaler.observation import (
     upcoming,
 )
 from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import Purchase, plan
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import (
-    Cancellation,
-    KubeCancelled,
-    KubeError,
-    NoSuchKind,
-)
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import now
+from pulumi_holdfast.rehearsal.errors import FAILURES, Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import now
 
 TRIGGERED: Final = "TriggeredScaleUp"
 NOT_TRIGGERED: Final = "NotTriggerScaleUp"
@@ -70,7 +66,7 @@ class Events:
         self._told[pod.uid] = message
         try:
             self._client.create(_event(pod, reason, message))
-        except KubeError:
+        except ApiError:
             # The pod's namespace is being deleted.
             return
 
@@ -140,7 +136,7 @@ class Autoscaler:
                 self.step()
             except KubeCancelled:
                 return
-            except RehearsalError as error:
+            except FAILURES as error:
                 _log.warning("the autoscaler retries: %s", error)
             except Exception:  # noqa: BLE001 - the loop must survive any failure
                 _log.exception("the autoscaler failed and retries")

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.rehearsal.clouds.machines import NodeTemplate
@@ -20,7 +21,6 @@ from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import (
     requests_of,
     taint_of,
 )
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
 
 # The kubelet's message on a node that shuts down.
 SHUTTING_DOWN: Final = "node is shutting down"

@@ -20,15 +20,16 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer, ResourceProviderStub
 
+from pulumi_holdfast.controller.kube.client import Unreachable
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
+from pulumi_holdfast.rehearsal.api_server import NoSuchKind
 from pulumi_holdfast.rehearsal.engine.charts import RELEASE, ChartMirror, give_back
 from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.kubeconfig import KubeconfigContext, read_connection
 from pulumi_holdfast.rehearsal.engine.plugin import MESSAGE_SIZES
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeUnreachable, NoSuchKind
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 
 # ruff: noqa: N802 - names of the methods are the protocol's
 
@@ -298,7 +299,7 @@ def _require_answer(kubeconfig: Path) -> None:
     client = KubeClient.from_kubeconfig(kubeconfig)
     try:
         client.server_version()
-    except KubeUnreachable as error:
+    except Unreachable as error:
         raise RehearsalError(
             f"the control plane of stack {stack} does not answer at {error.server}; start it with `make up`"
         ) from error

@@ -19,7 +19,7 @@ from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.engine.diff import changes, diff_response
 from pulumi_holdfast.rehearsal.engine.faults import EngineCrashedError
 from pulumi_holdfast.rehearsal.engine.values import Properties, from_struct, has_unknown, reveal, to_struct
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 
 # ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
 
@@ -214,7 +214,7 @@ def _abort(context: grpc.ServicerContext, failure: Exception, method: str) -> No
     if isinstance(failure, grpc.Call):
         context.set_trailing_metadata(tuple(failure.trailing_metadata() or ()))
         context.abort(failure.code() or grpc.StatusCode.UNKNOWN, failure.details() or "")
-    if isinstance(failure, RehearsalError):
+    if isinstance(failure, FAILURES):
         context.abort(grpc.StatusCode.UNKNOWN, str(failure))
     if isinstance(failure, NotImplementedError):
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not implemented!")

@@ -19,8 +19,7 @@ from pulumi.automation.errors import create_command_error
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS  # pyright: ignore[reportPrivateUsage] - the SDK has no other setting
 from semver import VersionInfo
 
-from pulumi_holdfast.ladder.errors import ConfigError
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES
 
 # The minimum that the tool lookup guarantees; the Automation API chooses the event transport by it.
 _ENGINE_VERSION = VersionInfo(3, 245, 0)
@@ -209,7 +208,7 @@ class HostedProgram:
             self._program()
         except RunError:
             raise
-        except (ConfigError, RehearsalError) as refusal:
+        except FAILURES as refusal:
             raise RunError(str(refusal)) from None
         except Exception as fault:  # noqa: BLE001 - the last frame before the engine, which would print it all
             self._log.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from typing import cast
 
 import yaml
 
+from pulumi_holdfast.config.loader import load_yaml
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import REPOSITORY, Workspace
@@ -79,7 +80,7 @@ def read_yaml(file: Path) -> Json:
     if not file.is_file():
         return {}
     try:
-        read = cast("JsonValue", yaml.safe_load(file.read_text(encoding="utf-8")))
+        read = cast("JsonValue", load_yaml(file.read_text(encoding="utf-8")))
     except yaml.YAMLError as fault:
         raise RehearsalError(f"{file} is not YAML: {fault}") from fault
     if read is None:

@@ -3,15 +3,16 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import CONTROLLER
+from pulumi_holdfast.rehearsal.api_server import NoSuchKind
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine import CommandOutcome
 from pulumi_holdfast.rehearsal.engine.checkpoint import Checkpoint, RecordedResource
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError, NoSuchKind
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import identity
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import identity
 
 # A message names this many items; of the others it gives the number.
 _NAMED = 5
@@ -55,7 +56,7 @@ def allowed_foreign_writes(controller: KubeClient, objects: Iterable[Json]) -> l
             controller.merge_patch(
                 str(each["apiVersion"]), str(each["kind"]), str(metadata["name"]), _PLANTED, namespace=where
             )
-        except KubeError as error:
+        except ApiError as error:
             if WRITE_POLICY not in str(error):
                 raise RehearsalError(
                     f"not {WRITE_POLICY} refused the controller's write to {identity(each)}: {error}"

@@ -8,15 +8,16 @@ from typing import Final, cast
 
 import yaml
 
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import condition_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.rehearsal.engine import CommandOutcome
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import condition, identity
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.checks import first_few, left_in_cluster, names, protected
 from pulumi_holdfast.rehearsal.lifecycle.run import StepReport, create, destroy, read_back
+from pulumi_holdfast.rehearsal.objects import identity
 from pulumi_holdfast.rehearsal.stacks import Stack
 
 _FIELD_MANAGER: Final = "existing"
@@ -120,7 +121,7 @@ def apply_existing(client: KubeClient, objects: Iterable[Json]) -> None:
             )
             if each["kind"] == _DEFINITION[1]:
                 _wait_until_served(client, each)
-        except KubeError as error:
+        except ApiError as error:
             message = f"--existing: the API server refuses {identity(each)}; fix its manifest: {error}"
             raise RehearsalError(message) from error
 
@@ -135,7 +136,7 @@ def _ready_node(node: Json) -> Json:
 
 def _wait_until_served(client: KubeClient, definition: Json) -> None:
     def is_served(found: "Json | None") -> bool:
-        return condition(found or {}, "Established").get("status") == "True"
+        return condition_of(found or {}, "Established").get("status") == "True"
 
     name = str(mapping(definition["metadata"])["name"])
     client.wait_for(

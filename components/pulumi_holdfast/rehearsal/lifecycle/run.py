@@ -14,7 +14,7 @@ from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, 
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.checks import (
     WRITE_POLICY,
     allowed_foreign_writes,

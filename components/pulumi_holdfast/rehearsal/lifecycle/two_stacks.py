@@ -11,7 +11,7 @@ from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine import CommandOutcome
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.connected_settings import StackSettings, accepting, alone, leaving
 from pulumi_holdfast.rehearsal.lifecycle.run import (
     LifecycleRun,

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster, read_cluster
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import SYNCED, Event, ObjectSelector
-from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import BEGUN, WatchThread
+from pulumi_holdfast.rehearsal.errors import Cancellation
+from pulumi_holdfast.rehearsal.kubernetes import BEGUN, KubeClient, WatchThread
 from pulumi_holdfast.rehearsal.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
 from pulumi_holdfast.rehearsal.operator_runner.controllers import (
     CONTROLLERS,
@@ -30,6 +28,7 @@ from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayo
 from pulumi_holdfast.rehearsal.operator_runner.pod_files import on_this_loop
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import APP, identity_of, should_run
 from pulumi_holdfast.rehearsal.operator_runner.ray_dashboard import RayDashboards
+from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 # Shorter than the wait of OperatorRunner: the status of a pod reports a controller that never becomes ready.
 READY_SECONDS = 30.0

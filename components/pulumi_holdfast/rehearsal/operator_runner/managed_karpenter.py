@@ -15,15 +15,15 @@ from typing import Final
 
 import yaml
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import AKS_CILIUM, AKS_DATAPLANE
 from pulumi_holdfast.ladder.taints import CILIUM_AGENT_NOT_READY
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import provisioned_cluster
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.control_plane.processes import free_ports
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
+from pulumi_holdfast.rehearsal.errors import FAILURES
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.instance_types import azure_instance_types
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError
@@ -84,7 +84,7 @@ class ManagedKarpenter:
         try:
             cluster = await asyncio.to_thread(self._cluster)
             return "" if cluster is None else await self._run_for(cluster)
-        except (CannotRunError, RehearsalError, OSError) as error:
+        except (CannotRunError, *FAILURES, OSError) as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - without Karpenter no pod gets a node: log the error and retry
             _log.exception("cannot run the Karpenter of AKS")
@@ -235,7 +235,7 @@ def start_cilium_agents(client: KubeClient) -> None:
                 version = {"resourceVersion": metadata.get("resourceVersion")}
                 patch: Json = {"metadata": version, "spec": {"taints": left}}
                 client.merge_patch("v1", "Node", str(metadata.get("name")), patch)
-    except KubeError as error:
+    except ApiError as error:
         _log.info("an agent of Cilium tries again: %s", error)
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import now
+from pulumi_holdfast.rehearsal.errors import FAILURES, Cancellation
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import now
 from pulumi_holdfast.rehearsal.operator_runner.controllers import (
     LOOPBACK,
     Prepared,
@@ -160,7 +159,7 @@ class PodReporter:
             await asyncio.to_thread(
                 self._client.merge_patch, "v1", "Pod", name, patch, namespace=namespace, subresource="status"
             )
-        except RehearsalError as error:
+        except FAILURES as error:
             _log.warning("pod %s: cannot write its status: %s", name, error)
 
 
@@ -218,7 +217,7 @@ class OperatorPod:
             try:
                 sources = sources or self._sources(cancellation)
                 reason = await self._run_once(sources)
-            except (CannotRunError, RehearsalError, OSError) as error:
+            except (CannotRunError, *FAILURES, OSError) as error:
                 reason = str(error)
             failures = failures_after(failures, ran_seconds=time.monotonic() - begin)
             seconds = delay_seconds(failures)
@@ -264,7 +263,7 @@ class OperatorPod:
             await asyncio.sleep(shortest / 2)
             try:
                 await self._write_tokens()
-            except RehearsalError as error:
+            except FAILURES as error:
                 _log.warning("pod %s: cannot renew its tokens: %s", self._identity.name, error)
 
     async def _write_tokens(self) -> None:

@@ -12,11 +12,10 @@ from tempfile import mkdtemp
 
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster, render_kubeconfig
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import Event, ObjectSelector
-from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import WatchThread
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient, WatchThread
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError, Volume
+from pulumi_holdfast.rehearsal.watches import Event, ObjectSelector
 
 CURRENT = "..data"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import now
+from pulumi_holdfast.rehearsal.objects import now
 from pulumi_holdfast.rehearsal.operator_runner import launch
 
 LONGEST_DELAY_SECONDS = 30.0

@@ -16,8 +16,8 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.errors import FAILURES
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.controllers import LOOPBACK
 
 COMPLETE = "holdfast.dev/complete"
@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
             response = answer(
                 self.command, self.path, mapping(body), cast("RayDashboards", self.server).heads
             )
-        except RehearsalError as error:
+        except FAILURES as error:
             response = Response(status=502, body={"error": str(error)})
         shown = json.dumps(response.body).encode()
         self.send_response(response.status)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
 from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter
 from pulumi_holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, asked_grace, lose_node
 from pulumi_holdfast.rehearsal.scenarios.provisioning import AutoscaledPools

@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import FINISH_BY, LADDER, PROGRESS, WORK
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import events_printed, short_ladder
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count

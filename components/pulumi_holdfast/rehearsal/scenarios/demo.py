@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.output import render_table
 from pulumi_holdfast.rehearsal.paths import Workspace

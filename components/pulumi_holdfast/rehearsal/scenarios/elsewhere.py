@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CHECKPOINT_URI, LADDER
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import resolve_environment
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import events_printed
@@ -301,7 +301,7 @@ def _watched(trip: _Trip) -> Generator[Sequence[str]]:
         while not ended.wait(_LOOK_SECONDS):
             try:
                 line = _together(trip)
-            except RehearsalError:
+            except FAILURES:
                 continue  # an API server that does not answer shows nothing
             if line and line not in found:
                 found.append(line)

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of, namespace_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import LADDER
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, namespace_of
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import Event, ObjectSelector
-from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import WatchThread
+from pulumi_holdfast.rehearsal.errors import Cancellation, RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes import WatchThread
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
 from pulumi_holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
@@ -22,6 +20,7 @@ from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
+from pulumi_holdfast.rehearsal.watches import Event, ObjectSelector
 
 NAMESPACE: Final = "training-demo"
 EVICTIONS: Final = 3

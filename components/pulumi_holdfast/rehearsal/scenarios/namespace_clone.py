@@ -4,11 +4,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 

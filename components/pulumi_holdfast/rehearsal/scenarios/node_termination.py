@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.cluster_autoscaler.observation import SHUTTING_DOWN
 from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import node_of
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, now
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import now
 
 # As the kubelet writes them.
 TERMINATED: Final = "TerminationByKubelet"
@@ -185,6 +186,6 @@ def _end(client: KubeClient, pods: Iterable[Json], grace: ShutdownGrace, say: Ca
         namespace = str(mapping(pod.get("metadata")).get("namespace"))
         try:
             client.merge_patch("v1", "Pod", name_of(pod), status, namespace=namespace, subresource="status")
-        except KubeError as error:
+        except ApiError as error:
             if not error.is_missing:
                 raise

@@ -4,11 +4,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from pulumi_holdfast.controller.kube.objects import name_of, namespace_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, namespace_of
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter
 from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement, placements
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import GPU_RESOURCE
 from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import requests_of
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of
 from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement, free_cpus, is_running, placements
 from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_may_be
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner

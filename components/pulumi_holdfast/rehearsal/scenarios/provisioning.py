@@ -9,7 +9,7 @@ from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import NodeGroup, NodeGroups
 from pulumi_holdfast.rehearsal.cluster_autoscaler.observation import empty_nodes
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
 
 # How long a scenario waits for one condition: Karpenter batches pods for up to 10 s; the rest is for a busy computer.

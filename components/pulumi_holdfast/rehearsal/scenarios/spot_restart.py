@@ -3,9 +3,9 @@
 import time
 from dataclasses import dataclass, field
 
+from pulumi_holdfast.controller.kube.objects import condition_of, name_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import condition, name_of, uid_of
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
 from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement, is_running, placements
 from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied, apply
@@ -43,7 +43,7 @@ class ObservedPods:
 
     def record(self, what: str, pod: Json) -> None:
         """Record one event of a watch."""
-        if condition(pod, "DisruptionTarget").get("reason") == self.disruption:
+        if condition_of(pod, "DisruptionTarget").get("reason") == self.disruption:
             self.evicted.add(name_of(pod))
         if what != "DELETED" and is_running(pod):
             self.running[uid_of(pod)] = pod

@@ -6,13 +6,13 @@ from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import condition_of, name_of, namespace_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.clouds.machines import MachineSource, SimulatedMachine
 from pulumi_holdfast.rehearsal.cluster_autoscaler.scale_up import is_daemons, node_of
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError, KubeTimeout
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import condition, name_of, namespace_of
+from pulumi_holdfast.rehearsal.errors import KubeTimeout, RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 
 FIELD_MANAGER = "holdfast-machines"
 # The cloud of a machine; nodes without this annotation are not managed here.
@@ -80,7 +80,9 @@ class ClusterNodes:
         def are_ready(nodes: list[Json]) -> bool:
             # A missing node was removed meanwhile.
             return all(
-                condition(node, "Ready").get("status") == "True" for node in nodes if name_of(node) in wanted
+                condition_of(node, "Ready").get("status") == "True"
+                for node in nodes
+                if name_of(node) in wanted
             )
 
         try:
@@ -137,7 +139,7 @@ def drain(client: KubeClient, node: str, *, seconds: float, taint: Json | None =
 def _evict(client: KubeClient, pod: Json) -> None:
     try:
         client.evict(namespace_of(pod), name_of(pod))
-    except KubeError as error:
+    except ApiError as error:
         # 429: a PodDisruptionBudget blocks the eviction, and a cloud does not wait for that; 404: it no longer exists.
         if error.status not in (404, 429):
             raise

@@ -21,8 +21,7 @@ from pulumi_holdfast.rehearsal.control_plane.configuration import (
     read_cluster,
 )
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
 
 _log = logging.getLogger(__name__)

@@ -17,9 +17,8 @@ from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import AZURE, GCP, InstanceGroups, ScaleSets
 from pulumi_holdfast.rehearsal.control_plane import Layout
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
+from pulumi_holdfast.rehearsal.errors import FAILURES, Cancellation
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.instance_types import Ec2InstanceTypes
 from pulumi_holdfast.rehearsal.operator_runner.kubelet import Kubelet
 from pulumi_holdfast.rehearsal.operator_runner.managed_karpenter import ManagedKarpenter
@@ -54,7 +53,7 @@ def main() -> int:
         )
         with _autoscaling(layout.kubeconfig, clouds), _trusting(trust):
             asyncio.run(_serve(kubelet, karpenter))
-    except RehearsalError as error:
+    except FAILURES as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

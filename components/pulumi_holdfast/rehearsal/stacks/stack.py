@@ -28,7 +28,7 @@ from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import (
 )
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes

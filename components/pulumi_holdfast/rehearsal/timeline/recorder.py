@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import name_of, uid_of
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import SYNCED, Event, ObjectSelector
-from pulumi_holdfast.rehearsal.kubernetes_client.watch_thread import BEGUN, WatchThread
+from pulumi_holdfast.controller.kube.objects import name_of, uid_of
+from pulumi_holdfast.rehearsal.errors import Cancellation, RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes import BEGUN, KubeClient, WatchThread
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, job_of_pod, overlap
+from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 JOBSET: Final = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 RAYJOB: Final = ("ray.io/v1", "RayJob")

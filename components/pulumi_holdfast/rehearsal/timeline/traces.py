@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, cast
 
+from pulumi_holdfast.controller.kube.objects import condition_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import POOL, RESTART_ATTEMPT, STATE
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import condition
 
 _JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _RAY_CLUSTER: Final = "ray.io/cluster"
@@ -181,7 +181,7 @@ def _first_seen(pod: Json, at: datetime) -> PodTrace:
 def _with_state(known: PodTrace, pod: Json, at: datetime) -> PodTrace:
     status, node = mapping(pod.get("status")), mapping(pod.get("spec")).get("nodeName")
     phase = status.get("phase")
-    target = condition(pod, "DisruptionTarget")
+    target = condition_of(pod, "DisruptionTarget")
     lost = str(target.get("reason") or target["type"]) if target.get("status") == "True" else ""
     is_leaving = mapping(pod.get("metadata")).get("deletionTimestamp") is not None
     return replace(

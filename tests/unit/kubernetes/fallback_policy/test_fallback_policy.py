@@ -12,6 +12,7 @@ from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
     ladder_spec,
     machine_capacity_object,
 )
+from pulumi_holdfast.ladder.fallback_policy import FACTS as FACTS_FIELDS
 from pulumi_holdfast.ladder.fallback_policy import SPEC, parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import POOL, CapacityType

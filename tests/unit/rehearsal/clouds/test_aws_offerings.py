@@ -78,5 +78,5 @@ def test_types_differ_by_how_they_are_bought(aws: Provider) -> None:
 
 def test_a_quota_is_known_to_a_real_account_only(aws: Provider) -> None:
     arguments: Properties = {"serviceCode": "ec2", "quotaCode": "L-34B43A08"}
-    missing = "quotas such as L-34B43A08 are not simulated; only a real account knows them"
+    missing = "quota L-34B43A08 of ec2 is not simulated; only a real account knows it"
     refused(lambda: invoke(aws, "aws:servicequotas/getServiceQuota:getServiceQuota", arguments), missing)

@@ -12,9 +12,8 @@ from pulumi_holdfast.rehearsal.clouds.machines import NoNodes
 from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler, autoscaler
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import InstanceGroups
-from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation, KubeCancelled
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, RehearsalError
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.autoscaling_objects import node_pool
 
 

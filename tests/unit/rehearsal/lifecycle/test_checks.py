@@ -4,12 +4,13 @@ from typing import cast
 
 import pytest
 
+from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.api_server import NoSuchKind
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine.events import EngineStep
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import KubeError, NoSuchKind
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.checks import (
     allowed_foreign_writes,
     first_few,
@@ -75,7 +76,7 @@ def test_a_write_that_the_policy_allows_is_reported(answer: str | None, allowed:
     class Controller:
         def merge_patch(self, *_: object, **__: object) -> None:
             if answer is not None:
-                raise KubeError(403, "Forbidden", answer)
+                raise ApiError(403, "Forbidden", answer)
 
     node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "i-1"}}
     assert allowed_foreign_writes(cast("KubeClient", Controller()), [node]) == allowed

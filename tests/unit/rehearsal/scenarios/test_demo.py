@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios import demo as module
 from pulumi_holdfast.rehearsal.scenarios.deadline import DEADLINE_SECONDS, DeadlineRun, KubectlPlugin

@@ -8,7 +8,7 @@ import pytest
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import ScaleSets
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.run import spot_example
 from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter

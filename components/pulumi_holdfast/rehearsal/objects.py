@@ -5,31 +5,9 @@ from datetime import UTC, datetime
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 
 
-def name_of(obj: Json) -> str:
-    """Return the name of an object."""
-    return str(mapping(obj.get("metadata")).get("name"))
-
-
-def namespace_of(obj: Json) -> str:
-    """Return the namespace of an object."""
-    return str(mapping(obj.get("metadata")).get("namespace"))
-
-
-def uid_of(obj: Json) -> str:
-    """Return the uid of an object, which a later one of its name does not have."""
-    return str(mapping(obj.get("metadata")).get("uid"))
-
-
 def node_of(pod: Json) -> str:
     """Return the node of a pod, empty before it is scheduled."""
     return str(mapping(pod.get("spec")).get("nodeName") or "")
-
-
-def condition(obj: Json, name: str) -> Json:
-    """Return a status condition of an object, empty if it has none of this type."""
-    found = [mapping(each) for each in sequence(mapping(obj.get("status")).get("conditions"))]
-    none: Json = {}
-    return next((each for each in found if each.get("type") == name), none)
 
 
 def now() -> str:

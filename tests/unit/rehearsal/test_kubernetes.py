@@ -1,26 +1,26 @@
 """The Kubernetes client: requests, errors, discovery and watches."""
 
+import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulumi_holdfast.controller.kube.client import POD, ApiError, Unreachable
+from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.kubernetes_client.client import KubeClient
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import (
-    Cancellation,
-    KubeCancelled,
-    KubeError,
-    KubeTimeout,
-    NoSuchKind,
-)
-from pulumi_holdfast.rehearsal.kubernetes_client.objects import identity, summarize
-from pulumi_holdfast.rehearsal.kubernetes_client.transport import Discovery, Endpoint, Transport, root
-from pulumi_holdfast.rehearsal.kubernetes_client.watch import (
+from pulumi_holdfast.rehearsal.api_server import ApiServer, Discovery, NoSuchKind
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, KubeTimeout
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import identity, summarize
+from pulumi_holdfast.rehearsal.watches import (
     SYNCED,
     Event,
     Key,
@@ -30,6 +30,8 @@ from pulumi_holdfast.rehearsal.kubernetes_client.watch import (
     key_of,
     record,
 )
+from tests.support.coroutines import in_event_loop
+from tests.support.fakes.http_server import http_server
 
 
 def test_messages_name_the_object_its_finalizers_and_its_conditions() -> None:
@@ -37,16 +39,20 @@ def test_messages_name_the_object_its_finalizers_and_its_conditions() -> None:
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "n", "deletionTimestamp": "now", "finalizers": ["a/b", "c"]},
     }
-    assert "finalizers [a/b, c]" in summarize(obj)
+    assert "finalizers [a/b, c]" in summarize(obj), "finalizers block the deletion"
     condition = {"type": "Ready", "status": "False", "reason": "Why", "message": "because"}
     summary = summarize({"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [condition]}})
-    assert summary == "Node n: Ready=False (because)"
+    assert summary == "Node n: Ready=False (because)", "the message explains the condition"
     named = identity({"kind": "Pod", "metadata": {"name": "p", "namespace": "n"}})
-    assert named == "Pod n/p"
+    assert named == "Pod n/p", "pods in two namespaces can have the same name"
     message = str(KubeTimeout("Pod n/p is gone", 5, []))
-    assert message == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist"
+    assert message == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist", (
+        "all three parts"
+    )
     pods = [{"kind": "Pod", "metadata": {"name": str(number)}} for number in range(10)]
-    assert str(KubeTimeout("ten run", 5, pods)).endswith("Pod 6: no status | Pod 7: no status | and 2 more")
+    assert str(KubeTimeout("ten run", 5, pods)).endswith(
+        "Pod 6: no status | Pod 7: no status | and 2 more"
+    ), "the object that is late need not be the first"
 
 
 def test_action_is_ended_only_while_it_runs() -> None:
@@ -58,7 +64,7 @@ def test_action_is_ended_only_while_it_runs() -> None:
     with cancellation.running(ended.set):
         pass
     cancellation.cancel()
-    assert not ended.is_set()
+    assert not ended.is_set(), "the connection may serve another request"
 
 
 def test_actions_and_pauses_after_the_cancellation_are_refused() -> None:
@@ -88,55 +94,35 @@ class Server:
     def request(self, method: str, path: str) -> Json:
         self.requests += 1
         if path not in self.served:
-            raise KubeError(404, "Not Found", "404 page not found")
+            raise ApiError(404, "Not Found", "404 page not found")
         return self.served[path]
 
 
-def test_listable_kinds_have_their_preferred_version() -> None:
-    def served(name: str, kind: str, *verbs: str) -> Json:
-        return {"name": name, "kind": kind, "namespaced": True, "verbs": ["create", *verbs]}
-
-    pods = [served("pods", "Pod", "list"), served("pods/log", "Pod", "list"), served("bindings", "Binding")]
-    preferred = {"a": "a/v2", "gone": "gone/v1"}
-    groups = [{"name": name, "preferredVersion": {"groupVersion": at}} for name, at in preferred.items()]
-    widgets: Json = {"resources": [served("widgets", "Widget", "list")]}
-    server = Server({"/api/v1": {"resources": pods}, "/apis": {"groups": groups}, "/apis/a/v2": widgets})
-    assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")]
+def discovery_of(server: Server) -> Discovery:
+    return Discovery(cast("ApiServer", server))
 
 
 def test_kind_is_requested_once_and_again_if_it_was_missing() -> None:
     server = Server({"/apis/apps/v1": APPS})
-    discovery = Discovery(server)
+    discovery = discovery_of(server)
     discovery.find("apps/v1", "Deployment")
     discovery.find("apps/v1", "Deployment")
     assert server.requests == 1, "each operation would need two requests"
     server = Server({})
-    discovery = Discovery(server)
+    discovery = discovery_of(server)
     with pytest.raises(NoSuchKind, match="no kind Deployment in apps/v1"):
         discovery.find("apps/v1", "Deployment")
     server.served["/apis/apps/v1"] = APPS
-    assert discovery.find("apps/v1", "Deployment").plural == "deployments"
+    assert discovery.find("apps/v1", "Deployment").plural == "deployments", "the CRD is established now"
     with pytest.raises(NoSuchKind):
-        Discovery(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
-
-
-def test_path_depends_on_scope_and_namespace() -> None:
-    for namespaced, namespace, path in (
-        (True, "a", "/api/v1/namespaces/a/things/x"),
-        (True, None, "/api/v1/namespaces/default/things/x"),
-        (False, "a", "/api/v1/things/x"),
-    ):
-        endpoint = Endpoint(api_version="v1", kind="Thing", plural="things", namespaced=namespaced)
-        assert endpoint.item(namespace, "x") == path
-    endpoint = Endpoint(api_version="a.b/v1", kind="Thing", plural="things", namespaced=True)
-    assert endpoint.collection(None) == f"{root('a.b/v1')}/things", "the list must have all namespaces"
-
-
-PODS = Endpoint(api_version="v1", kind="Pod", plural="pods", namespaced=True)
+        discovery_of(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
 
 
 def pod(name: str, version: int = 1) -> Json:
     return {"kind": "Pod", "metadata": {"name": name, "namespace": "a", "resourceVersion": str(version)}}
+
+
+BROKEN: Json = {}
 
 
 class ScriptedServer:
@@ -149,17 +135,21 @@ class ScriptedServer:
     def request(self, method: str, path: str, *, query: Mapping[str, str]) -> Json:
         return {"metadata": {"resourceVersion": "7"}, "items": list(self.turns[0][0])}
 
-    def stream(
-        self, path: str, query: Mapping[str, str], *, seconds: float, cancellation: Cancellation
-    ) -> Iterator[Json]:
+    def lines(self, path: str, query: Mapping[str, str], cancellation: Cancellation) -> Iterator[bytes]:
         self.queries.append(query)
-        yield from self.turns.pop(0)[1]
+        for event in self.turns.pop(0)[1]:
+            if not event:
+                raise Unreachable("here", "the stream broke")
+            yield json.dumps(event).encode()
 
 
 def followed(server: ScriptedServer, *, count: int) -> list[Event]:
-    deadline = time.monotonic() + 60
     events = follow(
-        server, PODS, ObjectSelector(namespace="a"), deadline=deadline, cancellation=Cancellation()
+        cast("ApiServer", server),
+        POD,
+        ObjectSelector(namespace="a"),
+        deadline=time.monotonic() + 60,
+        cancellation=Cancellation(),
     )
     return [next(events) for _ in range(count)]
 
@@ -167,20 +157,21 @@ def followed(server: ScriptedServer, *, count: int) -> list[Event]:
 def test_list_with_kinds_comes_before_the_watch_from_its_version() -> None:
     server = ScriptedServer(([pod("x")], [{"type": "DELETED", "object": pod("x", 2)}]))
     kinds = [kind for kind, _ in followed(server, count=3)]
-    assert kinds == ["ADDED", SYNCED[0], "DELETED"]
+    assert kinds == ["ADDED", SYNCED[0], "DELETED"], "the list, its end, then the watch"
     server = ScriptedServer(([], [{"type": "ADDED", "object": pod("x")}]))
     followed(server, count=2)
-    assert server.queries[0]["resourceVersion"] == "7"
+    assert server.queries[0]["resourceVersion"] == "7", "no change may be lost between list and watch"
     server = ScriptedServer(([{"metadata": {"name": "x"}}], []))
     _, obj = followed(server, count=1)[0]
-    assert obj["kind"] == "Pod"
+    assert obj["kind"] == "Pod", "the server omits the kind in lists of built-in kinds"
 
 
-def test_expired_watch_lists_again_and_yields_only_differences() -> None:
-    gone = {"type": "ERROR", "object": {"code": 410}}
-    server = ScriptedServer(([pod("x"), pod("y")], [gone]), ([pod("y"), pod("z")], []))
-    events = [(kind, key_of(obj)[1]) for kind, obj in followed(server, count=6)]
-    assert events[3:5] == [("DELETED", "x"), ("ADDED", "z")]
+def test_expired_or_broken_watch_lists_again_and_yields_only_differences() -> None:
+    bookmark = {"type": "BOOKMARK", "object": pod("", 8)}
+    for end in ({"type": "ERROR", "object": {"code": 410}}, BROKEN):
+        server = ScriptedServer(([pod("x"), pod("y")], [bookmark, end]), ([pod("y"), pod("z")], []))
+        events = [(kind, key_of(obj)[1]) for kind, obj in followed(server, count=6)]
+        assert events[3:5] == [("DELETED", "x"), ("ADDED", "z")]
 
 
 _sets = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2), max_size=4)
@@ -192,7 +183,7 @@ def test_differences_turn_the_known_set_into_the_listed_set(old: dict[str, int],
     listed = {key_of(pod(name, at)): pod(name, at) for name, at in new.items()}
     for event in list(differences(known, listed)):
         record(known, event)
-    assert known == listed
+    assert known == listed, "the known set must equal the listed set"
 
 
 KINDS: Json = {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]}
@@ -210,28 +201,28 @@ class FakeServer:
         if path == "/api/v1":
             return KINDS
         if self.gone:
-            raise KubeError(404, "Not Found", "404 page not found")
+            raise ApiError(404, "Not Found", "404 page not found")
         if path.endswith("/pods"):
             self.lists += 1
             return {"metadata": {"resourceVersion": "1"}, "items": self.pods}
-        raise KubeError(404, "NotFound", 'pods "x" not found')
+        raise ApiError(404, "NotFound", 'pods "x" not found')
 
-    def stream(self, path: str, query: Mapping[str, str], **_: object) -> Iterator[Json]:
+    def lines(self, path: str, query: Mapping[str, str], _: object) -> Iterator[bytes]:
         yield from ()
 
 
 def client_of(server: FakeServer) -> KubeClient:
-    transport = cast("Transport", server)
-    return KubeClient(transport, Discovery(transport), Cancellation())
+    there = cast("ApiServer", server)
+    return KubeClient(there, Discovery(there), Cancellation())
 
 
 def test_missing_object_is_no_failure_and_a_timeout_names_its_condition() -> None:
-    assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None
-    assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False
+    assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "a missing object is no failure"
+    assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False, "nothing was deleted"
     found = client_of(FakeServer()).wait_for(
         "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
     )
-    assert found is None
+    assert found is None, "the deletion is complete"
     with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
         client_of(FakeServer("x")).wait_for(
             "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"
@@ -258,3 +249,60 @@ def test_wait_checks_only_complete_lists() -> None:
         "v1", "Pod", namespace="a", timeout_seconds=5, condition=is_whole, what="all pods"
     )
     assert seen == [2], "a condition like `none is left` would hold too early"
+
+
+@in_event_loop
+async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace_is_in_default(
+    tmp_path: Path,
+) -> None:
+    paths: list[str] = []
+    over = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        paths.append(request.path)
+        if "watch" not in request.query:
+            return web.json_response(KINDS if request.path == "/api/v1" else pod("x"))
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        await stream.write(b"1\n2\n")
+        await over.wait()
+        return stream
+
+    def read(server: ApiServer, cancellation: Cancellation) -> list[bytes]:
+        found: list[bytes] = []
+        with pytest.raises(KubeCancelled):  # noqa: PT012 - the cancellation comes from within
+            for line in server.lines("/x", {"watch": "true"}, cancellation):
+                found.append(line)
+                if len(found) == 2:
+                    cancellation.cancel()
+        return found
+
+    async with http_server(answer) as address:
+        path = kubeconfig(tmp_path, address)
+        assert await asyncio.to_thread(read, ApiServer(path), Cancellation()) == [b"1", b"2"]
+        client = KubeClient.from_kubeconfig(path)
+        assert await asyncio.to_thread(client.get, "v1", "Pod", "x") == pod("x")
+        over.set()
+    assert paths == ["/x", "/api/v1", "/api/v1/namespaces/default/pods/x"]
+
+
+def test_a_server_that_is_away_is_unreachable_and_a_bad_kubeconfig_names_its_field(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 does not answer"):
+        KubeClient.from_kubeconfig(kubeconfig(tmp_path, "http://127.0.0.1:1")).server_version()
+    with pytest.raises(ConfigError, match="server: got ftp://x"):
+        KubeClient.from_kubeconfig(kubeconfig(tmp_path, "ftp://x"))
+
+
+def kubeconfig(folder: Path, address: str) -> Path:
+    path, named = folder / "kubeconfig", {"name": "a"}
+    path.write_text(
+        json.dumps(
+            {
+                "current-context": "a",
+                "contexts": [{**named, "context": {"cluster": "a", "user": "a"}}],
+                "clusters": [{**named, "cluster": {"server": address}}],
+                "users": [{**named, "user": {"token": "secret"}}],
+            }
+        )
+    )
+    return path

@@ -1,34 +1,23 @@
 """Follows a set of objects: lists, then watches, and lists again when the watch breaks."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
-from pulumi_holdfast.rehearsal.kubernetes_client.errors import Cancellation
-from pulumi_holdfast.rehearsal.kubernetes_client.transport import Endpoint
+from pulumi_holdfast.controller.kube.client import Kind, Page, Unreachable
+from pulumi_holdfast.controller.kube.objects import metadata_of
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.rehearsal.api_server import ApiServer
+from pulumi_holdfast.rehearsal.errors import Cancellation
 
 Event: TypeAlias = tuple[str, Json]
 SYNCED: Event = ("SYNCED", {})
 """Marks the end of a complete list."""
 
 Key: TypeAlias = tuple[JsonValue, JsonValue]
-
-
-class Streams(Protocol):
-    """The requests that a watch sends."""
-
-    def request(self, method: str, path: str, *, query: Mapping[str, str]) -> Json:
-        """Send one request without a body and return the response."""
-        ...
-
-    def stream(
-        self, path: str, query: Mapping[str, str], *, seconds: float, cancellation: Cancellation
-    ) -> Iterator[Json]:
-        """Yield the documents of a watch."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +40,7 @@ class ObjectSelector:
 
 def key_of(obj: Json) -> Key:
     """Return the namespace and the name of an object."""
-    metadata = mapping(obj.get("metadata"))
+    metadata = metadata_of(obj)
     return metadata.get("namespace"), metadata.get("name")
 
 
@@ -78,38 +67,31 @@ def differences(known: Mapping[Key, Json], listed: Mapping[Key, Json]) -> Iterat
 
 
 def follow(
-    streams: Streams,
-    endpoint: Endpoint,
-    selection: ObjectSelector,
-    *,
-    deadline: float,
-    cancellation: Cancellation,
+    server: ApiServer, kind: Kind, selection: ObjectSelector, *, deadline: float, cancellation: Cancellation
 ) -> Iterator[Event]:
     """Yield the events of a set of objects until `deadline` (monotonic seconds); SYNCED after each list."""
-    path = endpoint.collection(selection.namespace)
+    path = kind.collection(selection.namespace)
     known: dict[Key, Json] = {}
     while True:
-        answer = streams.request("GET", path, query=selection.query)
-        for event in [*differences(known, _listed(endpoint, answer)), SYNCED]:
+        page = Page(server.request("GET", path, query=selection.query))
+        listed = {key_of(each): each for each in named(kind, page)}
+        for event in [*differences(known, listed), SYNCED]:
             record(known, event)
             yield event
-        version = str(mapping(answer.get("metadata")).get("resourceVersion"))
-        for event in _changes(streams, path, selection, version, deadline, cancellation):
+        for event in _changes(server, path, selection, page.version, deadline, cancellation):
             record(known, event)
             yield event
         if time.monotonic() >= deadline:
             return
 
 
-def _listed(endpoint: Endpoint, answer: Json) -> Mapping[Key, Json]:
-    # The items of a list of a built-in kind have no apiVersion and kind.
-    named: Json = {"apiVersion": endpoint.api_version, "kind": endpoint.kind}
-    items: list[Json] = [{**named, **mapping(each)} for each in sequence(answer.get("items"))]
-    return {key_of(each): each for each in items}
+def named(kind: Kind, page: Page) -> list[Json]:
+    """Return the objects of a list with the apiVersion and kind that those of built-in kinds lack."""
+    return [{"apiVersion": kind.api_version, "kind": kind.name, **each} for each in page.objects]
 
 
 def _changes(
-    streams: Streams,
+    server: ApiServer,
     path: str,
     selection: ObjectSelector,
     version: str,
@@ -120,15 +102,27 @@ def _changes(
     if seconds <= 0:
         return
     # The server accepts whole seconds, and ends the stream after them.
-    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": str(max(1, ceil(seconds)))}
-    documents = streams.stream(path, {**selection.query, **query}, seconds=seconds, cancellation=cancellation)
-    for document in documents:
-        if document.get("type") == "ERROR":
-            return  # the server cannot resume from this old version: list again
-        yield str(document.get("type")), mapping(document.get("object"))
-        if time.monotonic() >= deadline:
-            return
+    query = {
+        **selection.query,
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": version,
+        "timeoutSeconds": str(max(1, ceil(seconds))),
+    }
+    lines = server.lines(path, query, cancellation)
+    try:
+        for line in lines:
+            event: Json = json.loads(line)
+            what = str(event.get("type"))
+            if what == "ERROR":
+                return  # the server cannot resume from this old version: list again
+            if what != "BOOKMARK":
+                yield what, mapping(event.get("object"))
+            if time.monotonic() >= deadline:
+                return
+    except (Unreachable, ValueError):
+        return  # the stream broke, maybe within a line: list again
 
 
 def _version(obj: Json) -> JsonValue:
-    return mapping(obj.get("metadata")).get("resourceVersion")
+    return metadata_of(obj).get("resourceVersion")
