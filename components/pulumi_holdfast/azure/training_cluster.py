@@ -80,6 +80,7 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         platform.fallback,
         AdmissionPlan(
             kubernetes_version=version,
+            pools=platform.scheduling_pools(),
             pod_rules=aks_rules(platform.scheduling_pools()),
             other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
         ),

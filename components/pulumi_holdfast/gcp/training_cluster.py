@@ -62,6 +62,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         platform.fallback,
         AdmissionPlan(
             kubernetes_version=kubernetes_version(platform, project),
+            pools=platform.scheduling_pools(),
             pod_rules=gke_rules(classless, platform.classes()),
             selections=spot_classes(platform.classes()),
         ),

@@ -93,7 +93,10 @@ def compose(platform: LocalPlatform, stack: str) -> None:
     prerequisites = services.admission_and_fallback(
         platform.fallback,
         AdmissionPlan(
-            kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
+            kubernetes_version=platform.cluster.version,
+            pools=pools,
+            pod_rules=karpenter_rules(pools),
+            claims=[CLAIM],
         ),
         pools=node_pools,
         clusters=others.connections,
