@@ -26,7 +26,9 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import Controll
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
+    SYSTEM_PRIORITY_CLASS,
     SYSTEM_TOLERATIONS,
+    allow_system_priority,
     spread_over_zones,
 )
 from pulumi_holdfast.ladder.labels import (
@@ -107,6 +109,7 @@ def deployment_spec(
                 "serviceAccountName": CONTROLLER,
                 "nodeSelector": SYSTEM_NODE_SELECTOR,
                 "tolerations": list(SYSTEM_TOLERATIONS),
+                "priorityClassName": SYSTEM_PRIORITY_CLASS,
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [
@@ -230,6 +233,9 @@ class FallbackController(ComponentResource):
             },
             opts=ResourceOptions(parent=self),
         )
+        own_priority = allow_system_priority(
+            f"{name}-own-priority", CONTROLLER_NAMESPACE, ResourceOptions(parent=self, depends_on=namespaces)
+        )
         leaves = bool(args.clusters)
         access = ControllerAccess(
             f"{name}-access",
@@ -247,7 +253,10 @@ class FallbackController(ComponentResource):
         if leaves or args.accepted:
             others.append(
                 TransferPolicy(
-                    f"{name}-transfers", opts=ResourceOptions(parent=self), leaves=leaves, accounts=args.accepted
+                    f"{name}-transfers",
+                    opts=ResourceOptions(parent=self),
+                    leaves=leaves,
+                    accounts=args.accepted,
                 )
             )
         if leaves:
@@ -287,7 +296,7 @@ class FallbackController(ComponentResource):
             for archive in args.images.archives
         ]
         inside = ResourceOptions(
-            parent=self, depends_on=[*namespaces, priority, access, writes, *others, *programs]
+            parent=self, depends_on=[*namespaces, priority, own_priority, access, writes, *others, *programs]
         )
         metadata: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS}
         KubernetesObject(
