@@ -150,6 +150,7 @@ class TrainingCluster(pulumi.ComponentResource):
             platform.fallback,
             AdmissionPlan(
                 kubernetes_version=version,
+                pools=platform.scheduling_pools(),
                 pod_rules=aks_rules(platform.scheduling_pools()),
                 other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
             ),

@@ -105,6 +105,7 @@ class TrainingCluster(pulumi.ComponentResource):
             platform.fallback,
             AdmissionPlan(
                 kubernetes_version=kubernetes_version(platform, project),
+                pools=platform.scheduling_pools(),
                 pod_rules=gke_rules(classless, platform.classes()),
                 selections=spot_classes(platform.classes()),
             ),

@@ -17,6 +17,7 @@ from pulumi_holdfast.config.reachability import reachability_problems, reachabil
 from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
 from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
 from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
+from pulumi_holdfast.kubernetes.admission.tenants import TenantBounds
 from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.ladder.pools import Pool
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
@@ -53,11 +55,12 @@ if TYPE_CHECKING:
 class AdmissionPlan:
     """The admission rules of a cloud.
 
-    `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `selections` are node
-    selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
+    `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `pools` are all pools of the stack.
+    `selections` are node selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
     """
 
     kubernetes_version: str
+    pools: Sequence[Pool]
     pod_rules: Sequence[AdmissionRule]
     other_rules: Sequence[AdmissionRule] = ()
     selections: Sequence[NodeSelection] = ()
@@ -154,6 +157,12 @@ class ClusterServices:
             rules=(*plan.pod_rules, *plan.other_rules),
         )
         definition = fallback_policy_definition(self._named("fallback-policy"), self.after())
+        bounds = TenantBounds(
+            self._named("tenants"),
+            self.after(definition),
+            defaults=[pool.name for pool in plan.pools if pool.is_default],
+            accepted=accepted,
+        )
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
         jobs = JobAdmission(self._named("job-admission"), opts=self.after(definition), capacity=capacity)
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
@@ -180,7 +189,7 @@ class ClusterServices:
             opts=self.after(definition, *pools),
         )
         self._monitoring(controller.monitoring, fallback)
-        return [pods, definition, jobs, validation, fallback]
+        return [pods, definition, bounds, jobs, validation, fallback]
 
 
 def check_fallback(

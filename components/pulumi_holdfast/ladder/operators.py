@@ -21,3 +21,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
         namespace="kuberay-system", charts="https://ray-project.github.io/kuberay-helm"
     ),
 }
+
+#: The user names of the operators that create the Jobs, clusters and pods of jobs.
+JOBSET_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['jobset'].namespace}:jobset-controller"
+KUBERAY_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['kuberay-operator'].namespace}:kuberay-operator"

@@ -275,9 +275,9 @@ CHANGES: tuple[Change, ...] = (
     Change(what="current blobs are deleted by age", rule="checkpoint-storage-protected", stacks=AZURE,
            apply=_set(":ManagementPolicy", {"delete": {"daysAfterModificationGreaterThan": 30.0}}, "policy", "rules", 0, "definition", "actions", "baseBlob")),
     Change(what="the account is not protected", rule="checkpoint-storage-protected", stacks=("azure-prod",), apply=_unprotected(":StorageAccount", "maincheckpoints")),
-    Change(what="a namespace's quota is gone", rule="training-namespaces-have-quotas", stacks=ALL, apply=_gone(":ResourceQuota")),
+    Change(what="a namespace's quota is gone", rule="training-namespaces-have-quotas", stacks=ALL, apply=_gone(":ResourceQuota", "main-namespace-tabular-quota")),
     Change(what="a quota is smaller than a gang", rule="training-namespaces-have-quotas", stacks=ALL,
-           apply=_set(":ResourceQuota", "1", "spec", "hard", "pods")),
+           apply=_set(":ResourceQuota", "1", "spec", "hard", "pods", name="main-namespace-tabular-quota")),
     Change(what="the cluster makes NodePools of its own", rule="aks-single-autoscaling-mode", stacks=("azure-dev",),
            apply=_set(":ManagedCluster", "Auto", "nodeProvisioningProfile", "defaultNodePools")),
 )  # fmt: skip

@@ -26,7 +26,9 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import Controll
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
+    SYSTEM_PRIORITY_CLASS,
     SYSTEM_TOLERATIONS,
+    allow_system_priority,
     spread_over_zones,
 )
 from pulumi_holdfast.ladder.labels import (
@@ -107,6 +109,7 @@ def deployment_spec(
                 "serviceAccountName": CONTROLLER,
                 "nodeSelector": SYSTEM_NODE_SELECTOR,
                 "tolerations": list(SYSTEM_TOLERATIONS),
+                "priorityClassName": SYSTEM_PRIORITY_CLASS,
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [
@@ -235,6 +238,11 @@ class FallbackController(ComponentResource):
         before: list[Resource] = [
             *namespaces,
             made("priority", "scheduling.k8s.io/v1", "PriorityClass", placeholders),
+            allow_system_priority(
+                f"{name}-own-priority",
+                CONTROLLER_NAMESPACE,
+                ResourceOptions(parent=self, depends_on=namespaces),
+            ),
             ControllerAccess(
                 f"{name}-access",
                 opts=ResourceOptions(parent=self, depends_on=namespaces),

@@ -11,6 +11,7 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
+    SYSTEM_PRIORITY_CLASS,
     SYSTEM_TOLERATIONS,
     image,
     spread_over_zones,
@@ -31,6 +32,7 @@ def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "affinity": spread_over_zones(_KUBERAY_PODS),
         "tolerations": SYSTEM_TOLERATIONS,
+        "priorityClassName": SYSTEM_PRIORITY_CLASS,
         # The chart's own, which it gives as limits alone.
         "resources": {
             "requests": {"cpu": "100m", "memory": "512Mi"},

@@ -85,6 +85,16 @@ def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
         assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
+def test_no_job_preempts_kuberay_also_where_the_class_needs_a_quota() -> None:
+    assert chart_values()[1]["priorityClassName"] == "system-cluster-critical"
+    release = recorded().one(":Release", "operators-kuberay-controller")
+    quota = recorded().one("core/v1:ResourceQuota", "operators-kuberay-priority")
+    assert quota.name in release.depends_on
+    (scope,) = objects(quota, "spec", "scopeSelector", "matchExpressions")
+    assert scope["values"] == ["system-cluster-critical"]
+    assert text(quota, "metadata", "namespace") == "kuberay-system"
+
+
 def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
     (aks,) = objects(aks_components.recorded_cluster().one(":ManagedCluster"), "agentPoolProfiles")
     gke = mapping(gke_components.recorded_cluster().one(":NodePool"), "nodeConfig")
