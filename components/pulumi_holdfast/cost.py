@@ -29,8 +29,6 @@ from pulumi_holdfast.ladder.prices import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.clouds import Platform

@@ -27,14 +27,11 @@ from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pulumi import Input, Output
+    from collections.abc import Iterator
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.aws.karpenter.component import EksKarpenter
     from pulumi_holdfast.aws.network import Network
-    from pulumi_holdfast.kubernetes.karpenter_pool import NodeClass
     from pulumi_holdfast.ladder.machines import Machine
 
 

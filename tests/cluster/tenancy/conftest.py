@@ -8,6 +8,7 @@ import yaml
 
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import pod
@@ -35,14 +36,14 @@ def _is_bounded(client: KubeClient) -> bool:
     """Whether each policy for pods has been taken up."""
     bound = pod(namespace="tabular", spec={"tolerations": [{"operator": "Exists"}]})
     foreign = pod(namespace="tabular", spec={"nodeSelector": {"holdfast.dev/pool": "a100"}})
-    outside = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "namespace": "tabular"}}
+    outside: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "namespace": "tabular"}}
     return all(
         refusal(client, manifest)
         for manifest in (bound, foreign, {**outside, "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
     )
 
 
-def refusal(client: KubeClient, manifest: dict[str, object]) -> str:
+def refusal(client: KubeClient, manifest: Json) -> str:
     """Why the API server refuses to create an object; empty if it does not."""
     try:
         client.create(manifest, dry_run=True)

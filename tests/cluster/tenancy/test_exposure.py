@@ -3,7 +3,7 @@
 import pytest
 
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import pod_template, rayjob
 from tests.support.json_objects import obj
@@ -11,17 +11,17 @@ from tests.support.json_objects import obj
 pytestmark = pytest.mark.cluster
 
 
-def service(namespace: str = "tabular", **spec: object) -> Json:
+def service(spec: Json | None = None, namespace: str = "tabular") -> Json:
     """A Service on port 80."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "shown", "namespace": namespace},
-        "spec": {"ports": [{"port": 80}], **spec},
+        "spec": {"ports": [{"port": 80}], **(spec or {})},
     }
 
 
-def exposed(**head: object) -> Json:
+def exposed(**head: JsonValue) -> Json:
     """A RayJob in the namespace `tabular` whose head has these fields."""
     job = rayjob()
     cluster = obj(obj(job["spec"])["rayClusterSpec"])
@@ -59,15 +59,15 @@ HEADS = (
 
 @pytest.mark.parametrize("spec", SERVICES)
 def test_a_service_that_is_reached_from_outside_is_refused(tenant: KubeClient, spec: Json) -> None:
-    assert "'training-inside'" in refusal(tenant, service(**spec))
-    assert "training-" not in refusal(tenant, service("web", **spec))
+    assert "'training-inside'" in refusal(tenant, service(spec))
+    assert "training-" not in refusal(tenant, service(spec, "web"))
 
 
 @pytest.mark.parametrize(
     "spec", [{}, {"clusterIP": "None"}, {"type": "ExternalName", "externalName": "a.example"}]
 )
 def test_a_service_inside_the_cluster_is_admitted(tenant: KubeClient, spec: Json) -> None:
-    assert not refusal(tenant, service(**spec))
+    assert not refusal(tenant, service(spec))
 
 
 @pytest.mark.parametrize("spec", SERVICES)

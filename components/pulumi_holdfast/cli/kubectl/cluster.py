@@ -27,7 +27,7 @@ from pulumi_holdfast.controller.kube.client import (
 from pulumi_holdfast.controller.kube.objects import name_of, objects, text
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import LADDER
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def rejected(error: ApiError, what: str, fix: str) -> ConfigError:
     )
 
 
-def _one_line(value: object) -> str:
+def _one_line(value: JsonValue) -> str:
     """Text of an Event, which its author may have written in several lines to look like more of them."""
     return " ".join(text(value).split())
 

@@ -12,7 +12,6 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import affinity_terms, text, texts
 from pulumi_holdfast.kubernetes.admission.job_expressions import HERE
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import (
@@ -26,7 +25,7 @@ from pulumi_holdfast.ladder.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from pulumi_holdfast.ladder.operators import JOBSET_ACCOUNT, KUBERAY_ACCOUNT
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT, JOBSET_ACCOUNT, KUBERAY_ACCOUNT
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.kubernetes.fallback_controller.access import Users
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
 #: The names of the policies and of their bindings.
@@ -73,7 +71,7 @@ def pods_spec() -> Json:
     added = f"object.spec.?tolerations.orValue([]).filter(t, {_CREATES} || !(t in oldObject.spec.?tolerations.orValue([])))"
     key = "t.?key.orValue('')"
     system = f"{key} == {text(SYSTEM_TAINT.key)} || {key}.startsWith('node-role.kubernetes.io/')"
-    creators = (_JOB_CONTROLLER, KUBERAY_ACCOUNT, ACCOUNT)
+    creators = (_JOB_CONTROLLER, KUBERAY_ACCOUNT, CONTROLLER_ACCOUNT)
     own = f"request.userInfo.username in {texts(creators)} && t.?operator.orValue('Equal') == 'Equal'"
     highest = f"int(namespaceObject.metadata.?annotations[?{text(HIGHEST_PRIORITY)}].orValue('0'))"
     inside = " && ".join(
@@ -281,7 +279,7 @@ def records_spec(accepted: Sequence[str] = ()) -> Json:
 
     `accepted` are the user names of the controllers of other clusters, which write the records of their copies.
     """
-    writers = texts([ACCOUNT, *accepted])
+    writers = texts([CONTROLLER_ACCOUNT, *accepted])
     recorded = f"k.startsWith({text(RECORDS_PREFIX)}) && !(k in {texts(sorted(AUTHORS_ANNOTATIONS))})"
     new = "object.metadata.?annotations.orValue({})"
     old = "(oldObject == null ? {} : oldObject.metadata.?annotations.orValue({}))"
@@ -289,7 +287,7 @@ def records_spec(accepted: Sequence[str] = ()) -> Json:
         f"({new}.map(k, k) + {old}.map(k, k)).filter(k, {recorded} && {new}[?k] != {old}[?k]).distinct()"
     )
     makers = (
-        f"{_RESOURCE} == 'jobs' ? {texts((JOBSET_ACCOUNT, KUBERAY_ACCOUNT, ACCOUNT))} : "
+        f"{_RESOURCE} == 'jobs' ? {texts((JOBSET_ACCOUNT, KUBERAY_ACCOUNT, CONTROLLER_ACCOUNT))} : "
         f"{_RESOURCE} == 'rayclusters' ? {texts((KUBERAY_ACCOUNT,))} : {writers}"
     )
     return {
@@ -397,7 +395,12 @@ class TenantBounds(ComponentResource):
     """
 
     def __init__(
-        self, name: str, opts: ResourceOptions | None = None, *, defaults: Sequence[str], accepted: Users = ()
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        defaults: Sequence[str],
+        accepted: Sequence[Input[str]] = (),
     ) -> None:
         super().__init__("holdfast:index:TenantBounds", name, None, opts)
         records: Input[Json] = (

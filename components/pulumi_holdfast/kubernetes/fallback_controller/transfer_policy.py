@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
-    ACCOUNT,
-    binding_spec,
-    rest,
-    same,
-    without,
-)
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import binding_spec, rest, same, without
 from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,7 +51,7 @@ def home_policy_spec() -> Json:
                 "a copy of the job may run in another cluster, so the job stays suspended here",
             ),
             (
-                f"{is_held} || request.userInfo.username == {text(ACCOUNT)}",
+                f"{is_held} || request.userInfo.username == {text(CONTROLLER_ACCOUNT)}",
                 f"only the fallback controller removes the finalizer {TRANSFER}, once no copy can run",
             ),
         ),
@@ -107,7 +102,7 @@ def copies_policy_spec(accounts: Sequence[str]) -> Json:
 
 def account_from(cluster: str) -> str:
     """Return the user name here of the controller of another cluster, by the name that this cluster has for that one."""
-    return f"{account_prefix(cluster)}{ACCOUNT}"
+    return f"{account_prefix(cluster)}{CONTROLLER_ACCOUNT}"
 
 
 def account_prefix(cluster: str) -> str:

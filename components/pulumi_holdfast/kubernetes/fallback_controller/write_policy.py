@@ -17,7 +17,6 @@ from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
     CONTROLLER,
-    CONTROLLER_NAMESPACE,
     EVENT_COMPONENT,
     POOL,
     RECREATE,
@@ -31,6 +30,7 @@ from pulumi_holdfast.ladder.labels import (
     TIER,
     TRANSFER,
 )
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 NAME: Final = f"{CONTROLLER}-writes"
 
 #: The user name of the controller's service account.
-ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
 
 #: What the controller writes into a job's metadata.
 JOB_ANNOTATIONS: Final = (STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, SUCCESSOR)
@@ -82,7 +81,7 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
             ]
         },
         "matchConditions": [
-            {"name": "controller", "expression": f"request.userInfo.username == {text(ACCOUNT)}"}
+            {"name": "controller", "expression": f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)}"}
         ],
         "variables": [
             {"name": "new", "expression": "dyn(object)"},
