@@ -1,4 +1,4 @@
-"""What a pod of a training namespace may be, whoever creates it, on a real API server."""
+"""What a pod of a training namespace may be, whichever account creates it, on a real API server."""
 
 from collections.abc import Callable, Mapping
 

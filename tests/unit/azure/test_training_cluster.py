@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from pulumi_holdfast.azure.identities import AKS_RBAC_CLUSTER_ADMIN, CLIENT_ID, STORAGE_BLOB_DATA_CONTRIBUTOR
+from pulumi_holdfast.azure.identities import CLIENT_ID
+from pulumi_holdfast.azure.role_assignments import AKS_RBAC_CLUSTER_ADMIN, STORAGE_BLOB_DATA_CONTRIBUTOR
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_ACCOUNT
 from pulumi_holdfast.ladder.json import JsonValue

@@ -58,7 +58,8 @@ KARPENTER_AND_EFA = {"karpenter": versions.KARPENTER, "aws-efa-k8s-device-plugin
 IMAGES = (f"jobset/jobset:v{versions.JOBSET}", f"kuberay/operator:v{versions.KUBERAY}")
 PLUGIN = f"nvidia/k8s-device-plugin:v{versions.NVIDIA_DEVICE_PLUGIN}"
 PYTHON, PYTHON_DIGEST = versions.PYTHON_IMAGE.split("@")
-OURS = (f"library/python:{PYTHON}", f"pause:{versions.PAUSE}")
+PAUSE, PAUSE_DIGEST = versions.PAUSE.split("@")
+OURS = (f"library/python:{PYTHON}", f"pause:{PAUSE}")
 KARPENTER = (f"karpenter/controller:{versions.KARPENTER}", versions.KARPENTER_IMAGE_DIGEST)
 MIRRORS = {
     "aws": Mirror(

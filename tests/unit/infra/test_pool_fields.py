@@ -297,7 +297,13 @@ READ_ONLY: Final[Mapping[str, Mapping[str, str]]] = {
     "gcp": {
         "default": "GKE's autoscaler has no order of pools: a pod that selects nothing fits no other one"
     },
-    "fixed": {"default": "AKS's autoscaler has no order of pools"},
+    "nap": {"spotMaxPrice": "of scale sets: refused", "reservation": "of scale sets: refused"},
+    "fixed": {
+        "default": "AKS's autoscaler has no order of pools",
+        "families": "of node auto-provisioning: refused",
+        "vcpus": "of node auto-provisioning: refused",
+        "rollOut": "of node auto-provisioning: refused",
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""Bounds of training namespaces: what their pods, Services and jobs may be, whoever creates them.
+"""Bounds of training namespaces: what their pods, Services and jobs may be, whichever account creates them.
 
 Every object of a tenant may be hostile. The policies here refuse what would reach beyond its namespace: a pod on another
 ladder's pools, a priority above the namespace's own, a Service that the internet reaches, a record of the fallback controller.

@@ -97,9 +97,9 @@ def test_the_affinity_of_admission_selects_no_pool() -> None:
 @pytest.mark.parametrize("cloud", STACKS)
 def test_every_stack_has_the_bounds_before_its_namespaces(cloud: str) -> None:
     stack = STACKS[cloud]()
-    bounds = {each.name for each in stack.of("Binding") if each.name.startswith("tenants-")}
+    bounds = {each.name for each in stack.of("Binding") if each.name.startswith("main-tenants-")}
     assert len(bounds) == 5
     for ladder in stack.of(":FallbackPolicy"):
         assert bounds <= stack.everything_before(ladder)
-    defaults = str(spec(stack.one(MUTATING, "tenants-training-pools-added"))["variables"])
+    defaults = str(spec(stack.one(MUTATING, "main-tenants-training-pools-added"))["variables"])
     assert '"cpu' in defaults
