@@ -36,6 +36,7 @@ from pulumi_holdfast.controller.state_machine.failover import (
     give_up_event,
     is_head_lost,
     moves_to_reservation,
+    own_limit_event,
     pause,
     restart,
     suspend_again,
@@ -106,6 +107,9 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> J
 
 def _move(state: JobState, observation: Observation, policy: Policy) -> JobStep | None:
     """The move that the job must make; None if it stays."""
+    over = own_limit_event(state, observation, policy)
+    if over is not None:
+        return give_up(state, observation, over)
     why = why_move(state, observation, policy)
     below = tier_below(state, observation, policy)
     if why is not None and below is not None:

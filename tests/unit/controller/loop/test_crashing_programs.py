@@ -1,6 +1,7 @@
 """What the rules count is observed from pods: programs that crash, pods that a kubelet rejects, each field that a rule reads."""
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import timedelta
@@ -20,11 +21,14 @@ from pulumi_holdfast.controller.jobs.observation import (
     Reservation,
 )
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.state_machine.outages import count_losses
+from pulumi_holdfast.controller.state_machine.phases import step_running
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import ORIGINAL
 from tests.support.builders.caches import caches_with_jobs, observer_of
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, UID, jobset, node, worker
-from tests.support.builders.job_states import policy, running
+from tests.support.builders.job_states import policy, running, tier
 from tests.support.json_objects import obj
 
 CONTROLLER = Path(controller.__file__).parent
@@ -53,6 +57,25 @@ def test_a_program_that_crashes_after_each_start_is_counted_each_time(starts: in
         state = count_losses(state, seen.seen, policy())
         caches.pods[OF_JOBSET].remove(crashed)
     assert (state.application_failures, state.evictions, state.unexplained) == (starts, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_given_up"), [({"maxRestarts": 3}, True), ({"maxRestarts": 4}, False), ({}, False)]
+)
+def test_the_authors_restart_limit_ends_a_program_that_crashes(limit: Json, *, is_given_up: bool) -> None:
+    caches = caches_with_jobs()
+    observer = observer_of(caches)
+    caches.nodes.put(node("n"))
+    caches.jobs["JobSet"].put(jobset(annotations={ORIGINAL: json.dumps(limit)}))
+    crashed = worker("w", node="n", created=NOW - 8 * SECOND, phase="Failed", ended_at=NOW)
+    caches.pods[OF_JOBSET].put(crashed)
+    seen = observer.observe(TRAIN)
+    assert seen is not None
+    pools = policy(tiers=(tier("spot-a", max_failures=9), tier("on-demand")))
+    before = running(uid=UID, pool="spot-a", since=NOW - timedelta(hours=1), application_failures=3)
+    step = step_running(before, seen.seen, pools)
+    assert step.state.application_failures == 4
+    assert (step.state.phase is Phase.GIVEN_UP) == is_given_up
 
 
 def rejected(reason: str, *, started: bool = False) -> Json:
