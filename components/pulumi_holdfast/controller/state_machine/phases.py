@@ -324,7 +324,9 @@ def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
     is_moving = state.phase is Phase.SUSPENDING and observation.follows
     if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
         again = replace(state, resuspensions=state.resuspensions + 1)
-        return replace(suspend_again(again, observation), events=(_suspended_again_event(again),))
+        # An owner that applies its manifest each second is told once in a move.
+        said = () if state.resuspensions else (_suspended_again_event(again),)
+        return replace(suspend_again(again, observation), events=said)
     pool = observation.pool or state.pool
     if state.phase is Phase.PAUSED:
         resumed = resume_tier_visit(state, observation)
@@ -361,7 +363,7 @@ def _suspended_again_event(state: JobState) -> JobEvent:
         reason=EventReason.RESUMED_EXTERNALLY,
         message=(
             f"Another client resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
-            f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "
+            f"at once: it is suspended again, at most {MAX_RESUSPENSIONS} times in a move. Leave `suspend` out of "
             "manifests that are applied repeatedly."
         ),
         is_warning=True,
