@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pulumi_holdfast.controller.jobs import patches
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, standing_event
@@ -34,7 +34,7 @@ from pulumi_holdfast.controller.kube.objects import (
     text,
     uid_of,
 )
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import (
     AFTER_MAX_COST,
     COPY_OF,
@@ -349,7 +349,7 @@ def own_limit_of(job: Json) -> int | None:
     A limit of 0 is the default of both kinds, and says nothing about the program.
     """
     try:
-        original = mapping(json.loads(_annotation(job, ORIGINAL) or "{}"))
+        original = mapping(cast("JsonValue", json.loads(_annotation(job, ORIGINAL) or "{}")))
     except (ValueError, RecursionError):
         return None
     limits = (original.get("maxRestarts"), original.get("backoffLimit"))

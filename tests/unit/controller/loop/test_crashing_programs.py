@@ -74,6 +74,7 @@ def test_the_authors_restart_limit_ends_a_program_that_crashes(limit: Json, *, i
     pools = policy(tiers=(tier("spot-a", max_failures=9), tier("on-demand")))
     before = running(uid=UID, pool="spot-a", since=NOW - timedelta(hours=1), application_failures=3)
     step = step_running(before, seen.seen, pools)
+    assert step.state is not None
     assert step.state.application_failures == 4
     assert (step.state.phase is Phase.GIVEN_UP) == is_given_up
 
