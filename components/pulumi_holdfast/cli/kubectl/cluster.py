@@ -110,11 +110,9 @@ class Cluster:
         """Return the namespace's FallbackPolicy; None if it has none."""
         return self.find(FALLBACK_POLICY, LADDER)
 
-    def events(self, key: JobKey | None = None) -> list[Json]:
-        """Return the controller's Events, of one job or of all."""
-        selector = f"source={_COMPONENT}"
-        if key is not None:
-            selector += f",involvedObject.kind={key.kind},involvedObject.name={key.name}"
+    def events(self, uid: str = "") -> list[Json]:
+        """Return the controller's Events, of one job or of all. An earlier job of the same name has another uid."""
+        selector = f"source={_COMPONENT}{f',involvedObject.uid={uid}' if uid else ''}"
         return [
             {**event, "reason": _one_line(event.get("reason")), "message": _one_line(event.get("message"))}
             for event in self.list(EVENT, fields=selector)

@@ -69,6 +69,8 @@ _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 # The API server fills in requests from limits.
 _REQUESTS: Final[Fields] = {"resources": {"requests": None}}
 
+_STATES: Final[Fields] = {"state": {"terminated": {"exitCode": None, "finishedAt": None}}}
+
 POD_FIELDS: Final[Fields] = {
     "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
     "spec": {
@@ -82,8 +84,10 @@ POD_FIELDS: Final[Fields] = {
     "status": {
         "phase": None,
         "reason": None,
+        "startTime": None,
         "conditions": _CONDITIONS,
-        "containerStatuses": {"state": {"terminated": {"exitCode": None, "finishedAt": None}}},
+        "containerStatuses": _STATES,
+        "initContainerStatuses": _STATES,
     },
 }
 NODE_FIELDS: Final[Fields] = {

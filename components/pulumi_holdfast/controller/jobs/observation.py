@@ -209,6 +209,7 @@ class Observation:
         `restarts`: the operator's own counter, to notice what no replica observed. `disrupted_restarts`: how many of
         those the operator attributes to evictions (JobSet: `restarts − restartsCountTowardsMax`). `losses`: all known
         losses, including old ones. `head_unready_since`: since when a RayJob's head is lost or not ready.
+        `own_limit`: how many failures its author allows (`maxRestarts`, `backoffLimit`), where admission has raised the limit.
     Pods
         `pods_expected` to run at once, without completed ones; `pods_missing` of them do not exist; `pods_placed` of them
         are on a live node; `pods_started` of them have running containers. `is_elastic`: the pods are independent workers, and those that
@@ -259,6 +260,7 @@ class Observation:
     disrupted_restarts: int = 0
     losses: tuple[Loss, ...] = ()
     head_unready_since: datetime | None = None
+    own_limit: int | None = None
 
     pods_expected: int = 0
     pods_missing: int = 0
