@@ -191,7 +191,7 @@ class PodHistories:
             self.forget(key)
 
     def _note_attempts(self, change: Change[CachedJob]) -> None:
-        if change.after is None or not change.after.follows or change.is_own:
+        if change.after is None or not change.after.follows or change.after.excess or change.is_own:
             return
         key = JobKey(RAYJOB.name, *change.name)
         history = self.of(key)
@@ -300,6 +300,11 @@ class Observer:
         self._claims_are_served = claims_are_served
         self._now = now
         self._going = monotonic
+
+    def too_large(self, key: JobKey) -> CachedJob | None:
+        """Return a job that is too large to be followed; None if it is not, or does not exist."""
+        cached = self._caches.job(key)
+        return cached if cached is not None and cached.excess else None
 
     def observe(self, key: JobKey) -> JobContext | None:
         """Return a job's current context; None if it does not exist."""
