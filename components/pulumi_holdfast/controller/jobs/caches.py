@@ -98,7 +98,7 @@ class Caches:
                 self._in_training(budget.keep),
                 indexes={
                     IN_NAMESPACE: lambda name, _: (name[0],),
-                    BY_UID: lambda _, job: (job.uid,),
+                    BY_UID: lambda _, job: () if job.excess else (job.uid,),  # else its reservation stays
                     WITH_MAX_COST: lambda _, job: ("",) if job.has_max_cost else (),
                 },
             )
