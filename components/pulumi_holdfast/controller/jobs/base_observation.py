@@ -323,6 +323,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
     return Observation(
         uid=uid_of(job),
         created=_created(job) or snapshot.now,
+        created_here=moment(metadata_of(job).get("creationTimestamp")),
         now=snapshot.now,
         follows=_follows(job),
         is_deleted=bool(metadata_of(job).get("deletionTimestamp")),

@@ -192,7 +192,7 @@ class Observation:
     """A job and its surroundings. The defaults describe a job without problems.
 
     Identity and time
-        `uid`, `created`: the job's. `now`: the controller's clock, UTC. `clock_jump`: how far `now` has moved beyond the
+        `uid`, `created`: the job's; `created_here`: when the API server created this object, which no annotation changes. `now`: the controller's clock, UTC. `clock_jump`: how far `now` has moved beyond the
         monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
         shifted by it, and the shifted state is recorded.
     The job's spec and status
@@ -253,6 +253,7 @@ class Observation:
     outcome: JobOutcome | None = None
     failure_cause: Cause | None = None
     can_be_recreated: bool = False
+    created_here: datetime | None = None
     is_managed_by_kueue: bool = False
     pool: str | None = None
 
@@ -303,6 +304,11 @@ class Observation:
     def is_placed(self) -> bool:
         """Whether every expected pod has a live node; the capacity wait is measured by this, never by readiness."""
         return self.pods_placed >= self.pods_expected
+
+    @property
+    def as_gang(self) -> ContendingGang:
+        """The job among those that want the same nodes, by an age that its author cannot choose."""
+        return ContendingGang(created=self.created_here or self.created, uid=self.uid)
 
     @property
     def is_half_placed(self) -> bool:
