@@ -9,24 +9,18 @@ from pulumi_policy import EnforcementLevel, Policy, PolicyConfigSchema, Severity
 
 from pulumi_holdfast.ladder.json import JsonValue
 from pulumi_holdfast.program.settings import Settings
-from remediation import remediations
 from rule import PACK_SETTINGS, Finding, Rule
 from rules import (
     accelerators,
     aks_scaling,
-    api_endpoints,
     checkpoints,
-    compute_classes,
     default_pool,
     disruption,
     interruption_queue,
-    job_identities,
     ladder_end,
     not_judged,
-    pinned_versions,
     quotas,
     reachability,
-    spot_diversity,
     spot_role,
     spot_taints,
     verdicts,
@@ -42,16 +36,11 @@ RULES: Final[Sequence[Rule]] = (
     quotas.RULE,
     aks_scaling.RULE,
     spot_taints.RULE,
-    spot_diversity.RULE,
     default_pool.RULE,
     disruption.RULE,
     interruption_queue.RULE,
     spot_role.RULE,
-    compute_classes.RULE,
     checkpoints.RULE,
-    job_identities.RULE,
-    api_endpoints.RULE,
-    pinned_versions.RULE,
 )
 
 #: The name in a configuration that means every policy.
@@ -76,8 +65,8 @@ class RulePolicy(StackValidationPolicy):
 
 
 def policies() -> list[Policy]:
-    """Return the pack's policies: one for each rule, then the remediations."""
-    return [*map(RulePolicy, RULES), *remediations()]
+    """Return the pack's policies: one for each rule."""
+    return [*map(RulePolicy, RULES)]
 
 
 def schema(rule: Rule) -> PolicyConfigSchema | None:
@@ -97,7 +86,6 @@ def misspelled(given: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
     The engine ignores both. `given` maps the names of policies to the names of settings.
     """
     settings_of = {rule.name: {*rule.settings} for rule in RULES}
-    settings_of.update((each.name, set[str]()) for each in remediations())
     for name, given_settings in sorted(given.items()):
         if name not in settings_of and name != _ALL:
             yield _misspelled(f"the configuration names {name!r}, which is not a policy of this pack.")

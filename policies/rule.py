@@ -81,12 +81,13 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
 
 
-def number_setting(settings: Settings, name: str) -> int:
-    """Return the integer value of a setting; the engine sends only floats."""
-    value = settings[name]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"setting {name} is {value!r}, not a number, although its schema requires one")
-    return int(value)
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A rule that is not disabled, with what it receives. `stops`: what it proves stops the run."""
+
+    rule: Rule
+    settings: Settings
+    stops: bool = True
 
 
 NAMES_SCHEMA: Json = {"type": "array", "items": {"type": "string", "minLength": 1}}

@@ -9,6 +9,8 @@ settings. So its servicer is used as it is, except for the calls that receive re
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi.runtime.proto import analyzer_pb2
@@ -16,12 +18,11 @@ from pulumi_policy import EnforcementLevel, Policy, PolicyPack, proxy
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from faults import Asked, apply_rule
 from pack import RulePolicy, misspelled, settings
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.program.fields import fields_of
 from pulumi_holdfast.program.resources import Stack, StackResource, Value
-from remediation import Remediation
+from rule import STOP_ON_FAULT, Asked, Finding
 from rules import verdicts
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
     from google.protobuf.struct_pb2 import Value as WireValue
     from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
-
-    from rule import Finding
 
 _NAME: Final = "holdfast"
 _UNKNOWNS: Final = frozenset(
@@ -62,7 +61,6 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
     def __init__(self, name: str, version: str, policies: list[Policy], *others: object) -> None:
         super().__init__(name, version, policies, *others)  # pyright: ignore[reportArgumentType] - passed on unchanged
         self._policies = [each for each in policies if isinstance(each, RulePolicy)]
-        self._remediations = [each for each in policies if isinstance(each, Remediation)]
         self._inputs: dict[str, Struct] = {}
         self._misspelled: tuple[Finding, ...] = ()
         self._version = version
@@ -81,32 +79,6 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
         """Keep the inputs of a resource, unparsed: they are read only if properties are missing."""
         self._inputs[request.urn] = request.properties
         return analyzer_pb2.AnalyzeResponse()
-
-    def Remediate(
-        self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
-    ) -> analyzer_pb2.RemediateResponse:
-        """Remediate a resource if a team has enabled it; only then is the resource read."""
-        response = analyzer_pb2.RemediateResponse()
-        enabled = [
-            each
-            for each in self._remediations
-            if self._get_enforcement_level(each) is EnforcementLevel.REMEDIATE
-        ]
-        for remediation in enabled:
-            resource = StackResource(
-                type=request.type, urn=request.urn, props=known_props(request.properties)
-            )
-            if remediation.apply(resource, request.properties):
-                response.remediations.append(
-                    analyzer_pb2.Remediation(
-                        policyName=remediation.name,
-                        policyPackName=_NAME,
-                        policyPackVersion=self._version,
-                        description=remediation.description,
-                        properties=request.properties,
-                    )
-                )
-        return response
 
     def AnalyzeStack(
         self, request: analyzer_pb2.AnalyzeStackRequest, context: grpc.ServicerContext
@@ -152,7 +124,7 @@ def evaluate(
     """
     found: dict[str, list[Finding]] = {verdicts.RULE.name: list(misspelled)}
     for each in asked:
-        found.setdefault(each.rule.name, []).extend(apply_rule(each, stack))
+        found.setdefault(each.rule.name, []).extend(_apply(each, stack))
     stopping = {each.rule.name: each.stops for each in asked}
     reported = {(name, finding.urn) for name, listed in found.items() for finding in listed}
     return {
@@ -165,6 +137,21 @@ def evaluate(
         ]
         for name, listed in found.items()
     }
+
+
+def _apply(asked: Asked, stack: Stack) -> Sequence[Finding]:
+    """Return the findings of a rule; of one that raises, that it proves nothing. The other rules are applied."""
+    try:
+        return asked.rule.find(stack, asked.settings)
+    except Exception as error:  # noqa: BLE001 - whatever a program registers
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        name = asked.rule.name
+        message = (
+            f"rule {name!r} failed, so it proves nothing: {type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno}). "
+            "This is a bug in the policy pack: please report it. To let the run pass, set "
+            f"`{STOP_ON_FAULT}: false` of {verdicts.RULE.name!r}."
+        )
+        return [Finding(urn="", message=message, proven=asked.settings.get(STOP_ON_FAULT) is not False)]
 
 
 def stack_resources(

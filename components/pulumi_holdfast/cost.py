@@ -29,8 +29,6 @@ from pulumi_holdfast.ladder.prices import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.clouds import Platform
@@ -96,11 +94,7 @@ def _machines_of_pools(platform: Platform) -> Mapping[str, Sequence[Machine]]:
         return {
             pool.name: () if (machine := pool.machine()) is None else (machine,) for pool in platform.pools
         }
-    from pulumi_holdfast.azure.config.sections import NapPlatform
-
-    if isinstance(platform, NapPlatform):
-        return {pool.name: pool.machines(platform.location) for pool in platform.pools}
-    return {pool.name: () if (machine := pool.machine()) is None else (machine,) for pool in platform.pools}
+    return {pool.name: pool.machines(platform.location) for pool in platform.pools}
 
 
 def idle_charges(platform: Platform) -> tuple[Charge, ...]:

@@ -88,7 +88,7 @@ class NamespaceVerdict:
 #: What no verdict checks, because only a running cluster and the account decide it.
 _GRANTED: Final = (
     "taken for granted: the account's quotas and capacity of the on-demand market; that machines join the cluster (roles, routes, "
-    "firewalls, addresses); that the API server admits the pods (Pod Security, webhooks, service accounts, classes, volumes); and that "
+    "firewalls, addresses); that the API server accepts the objects and admits the pods (Pod Security, quotas of other resources, LimitRanges, webhooks, service accounts, classes, volumes); and that "
     "{operators}JobSet, KubeRay, Holdfast's admission and the fallback controller run."
 )
 
@@ -132,7 +132,7 @@ def verdicts(resources: Sequence[StackResource], settings: Settings) -> tuple[Na
                 reason=problem.message.rstrip("."),
             ),
         )
-        for problem in quotas.limit_problems(resources)
+        for problem in quotas.quota_problems(resources)
         if problem.strands is not False
     ]
     return tuple(

@@ -14,14 +14,14 @@ from pulumi_holdfast.cli.controller_chart import (
     chart_images,
     write_chart,
 )
-from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, JobAdmissionArgs
+from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission
 from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import ControllerImages
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
+from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
 from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -82,8 +82,8 @@ def registered(args: FallbackControllerArgs) -> list[Json]:
     """What the components register."""
 
     def build() -> None:
-        FallbackPolicyDefinition("fallback-policy")
-        JobAdmission("job-admission", JobAdmissionArgs(capacity=all_capacity_selections()))
+        fallback_policy_definition("fallback-policy")
+        JobAdmission("job-admission", capacity=all_capacity_selections())
         FallbackController("fallback-controller", args)
 
     return [each.inputs for each in record(build) if each.custom]

@@ -25,7 +25,6 @@ from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehe
 from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
 from pulumi_holdfast.rehearsal.engine.plugin import Plugin
 from pulumi_holdfast.rehearsal.engine.values import from_struct, reveal
-from remediation import remediations
 from rule import Level
 from tests.support.builders.policy_programs import violations
 from tests.support.builders.stack_resources import A100_SPOT, capacity_requirement, with_ladder
@@ -220,28 +219,12 @@ def test_a_team_can_set_levels_and_settings(place: Path, providers: EchoProvider
     settings = {
         "all": "disabled",
         "training-reaches-on-demand": "advisory",
-        "spot-pools-diversified": {"enforcementLevel": "advisory", "markets": 100},
+        "training-verdicts": {"enforcementLevel": "advisory", "madeElsewhere": ["pools"]},
     }
     outcome = run(place, providers, example, settings=cast("Json", settings))
     assert outcome.packs == {"holdfast": "0.1.0"}
     levels = {verdict.policy: verdict.level for verdict in outcome.verdicts}
-    assert levels == {"training-reaches-on-demand": "advisory", "spot-pools-diversified": "advisory"}
-
-
-def test_remediations_are_applied_where_a_team_enables_them(
-    place: Path, providers: EchoProviders, tmp_path: Path
-) -> None:
-    def program() -> None:
-        node_pool("cpu-spot", "spot", labels={})
-
-    wanted = {"all": "disabled", "add-missing-spot-taint": "remediate", "add-missing-pool-label": "remediate"}
-    run(tmp_path, providers, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
-    (pool,) = (props for urn, props in providers.created.items() if "NodePool" in urn)
-    template = cast("Json", cast("Json", pool["spec"])["template"])
-    assert cast("Json", template["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}
-    assert cast("Json", template["spec"])["taints"] == [
-        {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
-    ]
+    assert levels == {"training-reaches-on-demand": "advisory", "training-verdicts": "advisory"}
 
 
 PACK_FOLDER = str(Path(__file__).parents[2] / "policies")
@@ -283,8 +266,7 @@ def test_the_pack_lists_its_policies(command: list[str], tmp_path: Path) -> None
     assert info.name == "holdfast"
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
     rules = {rule.name: getattr(analyzer_pb2, rule.level.name) for rule in RULES}
-    fixes = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
-    assert levels == {**rules, **fixes}
+    assert levels == rules
 
 
 def test_the_launcher_serves_the_engine(tmp_path: Path) -> None:

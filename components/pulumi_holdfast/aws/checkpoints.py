@@ -33,8 +33,6 @@ from pulumi_holdfast.ladder.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi import Input, Output
-
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue

@@ -20,7 +20,7 @@ from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, Namespace
 from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pulumi_holdfast.aws.checkpoints import Store
     from pulumi_holdfast.aws.config.sections import AwsPlatform

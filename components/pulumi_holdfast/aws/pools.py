@@ -27,14 +27,11 @@ from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pulumi import Input, Output
+    from collections.abc import Iterator
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
     from pulumi_holdfast.aws.karpenter.component import EksKarpenter
     from pulumi_holdfast.aws.network import Network
-    from pulumi_holdfast.kubernetes.karpenter_pool import NodeClass
     from pulumi_holdfast.ladder.machines import Machine
 
 
@@ -292,7 +289,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             strategy="cluster",
             opts=pulumi.ResourceOptions(parent=parent),
         )
-        if config.placement_group
+        if config.compact_placement
         else None
     )
     groups: list[Input[str]] = [dependencies.security_group_id]
@@ -306,7 +303,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             subnet_ids=dependencies.network.private_subnet_ids,
             security_group_ids=groups,
             ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
-            volume_gib=config.volume_gib,
+            volume_gib=config.disk_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
             reservation=None if config.reservation is None else config.reservation.id,
             tags={**dependencies.tags, _VOLUMES: dependencies.cluster_name},

@@ -165,6 +165,7 @@ class TrainingCluster(pulumi.ComponentResource):
             platform.fallback,
             AdmissionPlan(
                 kubernetes_version=kubernetes_version(platform, account),
+                pools=platform.scheduling_pools(),
                 pod_rules=karpenter_rules(platform.scheduling_pools()),
                 other_rules=eks_rules(efa=platform.has_efa),
             ),

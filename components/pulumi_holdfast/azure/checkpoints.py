@@ -41,8 +41,6 @@ from pulumi_holdfast.ladder.json import mapping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi import Input, Output
-
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.preflight import Subscription
     from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints

@@ -15,8 +15,6 @@ from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.ordering import tied_to
 
 if TYPE_CHECKING:
-    from pulumi import Input
-
     from pulumi_holdfast.azure.config.sections import AzurePlatform
 
 #: How nodes reach the internet: by a NAT gateway on their subnet, or by its route table. AKS checks on

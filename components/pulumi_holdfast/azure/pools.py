@@ -11,7 +11,6 @@ import pulumi
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.containerservice import AgentPool
 
-from pulumi_holdfast.azure.config.sections import NapPlatform
 from pulumi_holdfast.azure.names import agent_pool_name
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.karpenter_pool import KarpenterPool, KarpenterPoolArgs, NodeClass, node_labels
@@ -23,6 +22,7 @@ from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     CapacityType,
 )
+from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
 from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pulumi import Input
     from pulumi_azure_native.containerservice import AgentPoolUpgradeSettingsArgsDict
 
-    from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPool, NapPool
+    from pulumi_holdfast.azure.config.sections import AzurePlatform, AzurePool
     from pulumi_holdfast.azure.control_plane.component import AksCluster
     from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster
     from pulumi_holdfast.ladder.json import JsonValue
@@ -326,7 +326,7 @@ def make_pools(
     Scale sets are created one after the other: AKS locks the virtual network for each, and fails if another one holds
     the lock (https://github.com/Azure/AKS/issues/4522).
     """
-    if isinstance(platform, NapPlatform):
+    if not platform.has_scale_sets:
         weight = weights(platform.scheduling_pools())
         return [
             _provisioned(pool, platform, dependencies, weight[pool.name], after) for pool in platform.pools
@@ -334,13 +334,13 @@ def make_pools(
     made: list[AksPool] = []
     for pool in platform.pools:
         in_turn = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=made[-1:]))
-        made.append(_scale_set(pool, dependencies, in_turn))
+        made.append(_scale_set(pool, platform, dependencies, in_turn))
     return made
 
 
 def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
     """The summary of each pool for the fallback controller, by name, with the taint that AKS adds to spot scale sets."""
-    if isinstance(platform, NapPlatform):
+    if not platform.has_scale_sets:
         provisioned = [(each, each.as_pool(platform.location)) for each in platform.pools]
         return {
             pool.name: summarize_pool(
@@ -355,8 +355,8 @@ def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
         }
     found: dict[str, PoolSummary] = {}
     for config in platform.pools:
-        pool, machine = config.as_pool(), config.machine()
-        if machine is not None:
+        pool = config.as_pool(platform.location)
+        for machine in config.machines(platform.location):
             taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
             labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
             zones = _labelled(config.zones, platform.location)
@@ -372,8 +372,8 @@ def _labelled(zones: Sequence[str], location: str) -> Sequence[str]:
 
 
 def _provisioned(
-    config: NapPool,
-    platform: NapPlatform,
+    config: AzurePool,
+    platform: AzurePlatform,
     dependencies: PoolDependencies,
     weight: int,
     after: pulumi.ResourceOptions,
@@ -398,17 +398,17 @@ def _provisioned(
     )
 
 
-def _scale_set(config: FixedPool, dependencies: PoolDependencies, after: pulumi.ResourceOptions) -> AksPool:
-    machine = config.machine()
-    if machine is None:
-        raise ValueError(f"VM size {config.vm_size} is unknown; validation must reject it")
+def _scale_set(
+    config: AzurePool, platform: AzurePlatform, dependencies: PoolDependencies, after: pulumi.ResourceOptions
+) -> AksPool:
+    machine = machine_catalogue("azure")[config.vm_size]
     for warning in unused_network_warnings(config.name, [machine], max_nodes=config.max_nodes):
         pulumi.log.warn(warning)
     cluster = dependencies.cluster
     return AksPool(
         naming.pool(dependencies.cluster_name, config.name),
         AksPoolArgs(
-            pool=config.as_pool(),
+            pool=config.as_pool(platform.location),
             machine=machine,
             zones=config.zones,
             cluster=cluster.cluster_reference,

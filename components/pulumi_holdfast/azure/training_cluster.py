@@ -50,9 +50,7 @@ from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
-    from pulumi import Input
-
-    from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance, AzurePlatform
+    from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
     from pulumi_holdfast.azure.preflight import Subscription
@@ -150,6 +148,7 @@ class TrainingCluster(pulumi.ComponentResource):
             platform.fallback,
             AdmissionPlan(
                 kubernetes_version=version,
+                pools=platform.scheduling_pools(),
                 pod_rules=aks_rules(platform.scheduling_pools()),
                 other_rules=[workload_identity_rule(SERVICE_ACCOUNT)],
             ),

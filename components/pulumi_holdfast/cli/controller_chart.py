@@ -19,11 +19,7 @@ from pulumi.runtime import mocks
 
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.versions import OLDEST_VERSION
-from pulumi_holdfast.kubernetes.admission.job_admission import (
-    JobAdmission,
-    JobAdmissionArgs,
-    capacity_selections,
-)
+from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, gke_rules, karpenter_rules
 from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
@@ -32,7 +28,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
+from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
@@ -135,8 +131,8 @@ def controller_objects(args: FallbackControllerArgs) -> list[Json]:
     """The objects of the controller with the definition of its ladders and the admission of jobs, as components make them."""
 
     def build() -> None:
-        FallbackPolicyDefinition("fallback-policy")
-        JobAdmission("job-admission", JobAdmissionArgs(capacity=all_capacity_selections()))
+        fallback_policy_definition("fallback-policy")
+        JobAdmission("job-admission", capacity=all_capacity_selections())
         FallbackController("fallback-controller", args)
 
     return _registered(build)

@@ -17,7 +17,7 @@ import yaml
 from pydantic.json_schema import models_json_schema
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
-from pulumi_holdfast.azure.config.sections import FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.errors import allowed, in_yaml, sections_in
 from pulumi_holdfast.config.fields import Section
@@ -40,12 +40,12 @@ FALLBACK: Final = _ROOT / "docs/fallback.md"
 FOLDER: Final = _ROOT / "stacks/schema"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-#: The sections of a whole document: on Azure, `scaling` decides which of two it is.
-DOCUMENTS: Final[Mapping[str, tuple[type[Section], ...]]] = {
-    "aws": (AwsPlatform,),
-    "gcp": (GcpPlatform,),
-    "azure": (NapPlatform, FixedPlatform),
-    "local": (LocalPlatform,),
+#: The section of a whole document.
+DOCUMENTS: Final[Mapping[str, type[Section]]] = {
+    "aws": AwsPlatform,
+    "gcp": GcpPlatform,
+    "azure": AzurePlatform,
+    "local": LocalPlatform,
 }
 _NAMES: Final = {"aws": "AWS", "gcp": "Google Cloud", "azure": "Azure", "local": "local"}
 
@@ -90,7 +90,7 @@ def _layout(value: JsonValue, line: str) -> str:
 
 def stack_schema(cloud: str) -> Json:
     """The schema of a cloud's stack files."""
-    variants, parts = models_json_schema([(section, "validation") for section in DOCUMENTS[cloud]])
+    variants, parts = models_json_schema([(DOCUMENTS[cloud], "validation")])
     settings: _Schema = {}
     definitions = cast("dict[str, _Schema]", parts["$defs"])
     for section in definitions.values():
@@ -159,12 +159,12 @@ def _table(place: str, places: Sequence[str]) -> str:
     """The table of the fields at a place, such as `namespaces.shapes`; those of other `places` have their own tables."""
     rows: dict[str, dict[str, tuple[str, str, str]]] = {}
     having: set[str] = set()
-    for cloud, documents in DOCUMENTS.items():
-        for document in documents:
-            for section in _sections_at(document, "" if place == "document" else place):
-                having.add(cloud)
-                for name, cells in _rows(section, "" if place == "document" else place, places):
-                    rows.setdefault(name, {}).setdefault(cloud, cells)
+    at = "" if place == "document" else place
+    for cloud, document in DOCUMENTS.items():
+        for section in _sections_at(document, at):
+            having.add(cloud)
+            for name, cells in _rows(section, at, places):
+                rows.setdefault(name, {}).setdefault(cloud, cells)
     everywhere = all(found.keys() == having for found in rows.values())
     columns = ["field", *([] if everywhere else ["cloud"]), "value", "default", "meaning"]
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]

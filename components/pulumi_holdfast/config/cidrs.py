@@ -71,16 +71,11 @@ def cidr_problems(cidr: str, field: str, *, taken: Mapping[str, str] | None = No
     nearest = None if vpc is None else _nearest(cidr, vpc)
     if vpc is None or nearest is None or str(nearest) != cidr:
         fix = f'Write "{nearest}".' if nearest else _example(others)
-        yield Problem(field=field, value=f'"{cidr}"', allowed=_ALLOWED, fix=fix)
+        yield Problem(field, f'"{cidr}"', _ALLOWED, fix)
         return
     for what, other in others.items():
         if vpc.overlaps(IPv4Network(other)):
-            yield Problem(
-                field=field,
-                value=f'"{cidr}", which overlaps {what} ({other})',
-                allowed=_ALLOWED,
-                fix=_example(others),
-            )
+            yield Problem(field, f'"{cidr}", which overlaps {what} ({other})', _ALLOWED, _example(others))
 
 
 def _parsed(cidr: str) -> IPv4Network | None:

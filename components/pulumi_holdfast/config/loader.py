@@ -77,7 +77,7 @@ def load_yaml(text: str) -> object:
     """The content of a YAML text. Raises yaml.YAMLError, also for aliases that expand beyond 100,000 values."""
     loader = _UniqueKeys(text)
     try:
-        node = cast("yaml.Node | None", loader.get_single_node())
+        node = loader.get_single_node()
         if node is None:
             return None
         if _expanded(node, {}) > _MOST_VALUES:

@@ -276,11 +276,18 @@ class FallbackSection(Section):
 class QuotaSection(Section):
     """The most that the pods of a training namespace may use; defaults follow from the pools of its ladder."""
 
-    fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("cpu", "memory"),
-        "Leave it out: such a quota rejects every pod without a request for it. Each pool's maxNodes limits the total instead.",
+    cpu: Cpu | None = Field(
+        default=None,
+        description="CPUs that the namespace's pods may request together (`requests.cpu`); by default the capacity of the ladder's pools: "
+        f"the sum of `maxNodes` × the CPUs of the largest machine, plus {BESIDE}",
+        examples=["400"],
     )
-
+    memory: Memory | None = Field(
+        default=None,
+        description="memory that they may request together (`requests.memory`); by default the capacity of the ladder's pools, plus "
+        f"{format_memory(BESIDE * LEAST.memory_mib)}",
+        examples=["2Ti"],
+    )
     gpus: int | None = Field(
         default=None,
         ge=0,
@@ -301,7 +308,13 @@ class QuotaSection(Section):
 
     def as_asked(self) -> QuotaSettings:
         """The quota for the rules in `scheduling`."""
-        return QuotaSettings(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
+        return QuotaSettings(
+            enforced=self.enforced,
+            cpu_millis=self.cpu,
+            memory_mib=self.memory,
+            gpus=self.gpus,
+            pods=self.pods,
+        )
 
 
 class TierSection(Section):

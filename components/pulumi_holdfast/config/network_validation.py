@@ -33,47 +33,34 @@ def public_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
     """Ranges of public addresses."""
     for one in ranges:
         if not any(one.block.subnet_of(private) for private in PRIVATE):
-            yield Problem(
-                field=one.field,
-                value=format_value(str(one.block)),
-                allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
-                fix="Leave it out, or write a block within these.",
-            )
+            allowed = "a block within " + ", ".join(str(private) for private in PRIVATE)
+            fix = "Leave it out, or write a block within these."
+            yield Problem(one.field, format_value(str(one.block)), allowed, fix)
 
 
 def overlapping_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
     """Ranges that overlap."""
     for first, second in combinations(ranges, 2):
         if first.block.overlaps(second.block):
-            yield Problem(
-                field=second.field,
-                value=f"{format_value(str(second.block))}, which overlaps {first.field} ({first.block})",
-                allowed="a block that overlaps no other range of the network",
-                fix="Write another block, or leave out all of them.",
-            )
+            got = f"{format_value(str(second.block))}, which overlaps {first.field} ({first.block})"
+            allowed = "a block that overlaps no other range of the network"
+            yield Problem(second.field, got, allowed, "Write another block, or leave out all of them.")
 
 
 def range_size_problems(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
     """A range too small for the nodes, which need `bits` bits of addresses in it."""
     if ADDRESS_BITS - place.block.prefixlen < bits:
-        yield Problem(
-            field=place.field,
-            value=f"{format_value(str(place.block))}, for up to {most_nodes} nodes",
-            allowed=f"a block of /{ADDRESS_BITS - bits} or larger, for the pools' maxNodes and the system nodes; it "
-            "cannot be changed once there are nodes",
-            fix="Write a larger block, or smaller maxNodes.",
-        )
+        got = f"{format_value(str(place.block))}, for up to {most_nodes} nodes"
+        allowed = f"a block of /{ADDRESS_BITS - bits} or larger, for the pools' maxNodes and the system nodes; it cannot be changed once there are nodes"
+        yield Problem(place.field, got, allowed, "Write a larger block, or smaller maxNodes.")
 
 
 def service_range_problems(services: Range, *, widest: int, narrowest: int) -> Iterator[Problem]:
     """A range of Services that is larger or smaller than the cloud allows."""
     if not widest <= services.block.prefixlen <= narrowest:
-        yield Problem(
-            field=services.field,
-            value=format_value(str(services.block)),
-            allowed=f"a block of /{widest} to /{narrowest}",
-            fix=f'Write "{services.block.network_address}/20", or leave it out.',
-        )
+        allowed = f"a block of /{widest} to /{narrowest}"
+        fix = f'Write "{services.block.network_address}/20", or leave it out.'
+        yield Problem(services.field, format_value(str(services.block)), allowed, fix)
 
 
 _EVERYWHERE: Final = IPv4Network("0.0.0.0/0")
@@ -101,12 +88,8 @@ def private_block_problems(blocks: Sequence[str], at: str, *, fix: str) -> Itera
     """Blocks of private addresses in a list of public ones."""
     for index, block in enumerate(blocks):
         if any(IPv4Network(block).subnet_of(private) for private in _NOT_ON_THE_INTERNET):
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{format_value(block)}, a private block",
-                allowed="the public addresses of your network, as the internet sees them",
-                fix=fix,
-            )
+            allowed = "the public addresses of your network, as the internet sees them"
+            yield Problem(f"{at}[{index}]", f"{format_value(block)}, a private block", allowed, fix)
 
 
 #: Addresses of documentation (RFC 5737, RFC 3849): stack files use them for the user's own.
@@ -127,13 +110,9 @@ def placeholder_address_problems(document: JsonValue, at: str) -> Iterator[Probl
         for index, inner in enumerate(document):
             yield from placeholder_address_problems(inner, f"{at}[{index}]")
     elif isinstance(document, str) and _is_placeholder(document):
-        yield Problem(
-            field=at,
-            value=f"{format_value(document)}, an address of documentation, which no request has",
-            allowed="the addresses of your own network",
-            fix="Write your own: `curl -s https://checkip.amazonaws.com` prints the public address of this machine; "
-            "append /32 to it.",
-        )
+        got = f"{format_value(document)}, an address of documentation, which no request has"
+        fix = "Write your own: `curl -s https://checkip.amazonaws.com` prints the public address of this machine; append /32 to it."
+        yield Problem(at, got, "the addresses of your own network", fix)
 
 
 def _is_placeholder(text: str) -> bool:

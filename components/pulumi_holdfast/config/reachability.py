@@ -125,9 +125,6 @@ def _shape_problems(found: Walk, at: str) -> Iterator[Problem]:
     reasons = "; ".join(failed.reason for failed in last.failed)
     fixes = " ".join(dict.fromkeys(failed.fix for failed in last.failed if failed.fix))
     past = f" {messages.NO_WAY_PAST}" if found.outcome is Outcome.STUCK else ""
-    yield Problem(
-        field=at,
-        value=messages.CANNOT_FALL_BACK.format(who=found.shape.title, where=last.title, why=reasons),
-        allowed="jobs that reach an on-demand pool of their ladder and fit on it",
-        fix=f"{fixes}{past}".strip(),
-    )
+    got = messages.CANNOT_FALL_BACK.format(who=found.shape.title, where=last.title, why=reasons)
+    allowed = "jobs that reach an on-demand pool of their ladder and fit on it"
+    yield Problem(at, got, allowed, f"{fixes}{past}".strip())

@@ -52,23 +52,16 @@ def repeated(items: Sequence[H]) -> Iterator[tuple[int, int]]:
 def duplicate_problems(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
     """Duplicates in a list."""
     for index, _ in repeated(names):
-        yield Problem(
-            field=f"{at}[{index}]",
-            value=f"{format_value(names[index])}, a duplicate",
-            allowed=f"each {what} once",
-            fix="Remove one of the two.",
-        )
+        got = f"{format_value(names[index])}, a duplicate"
+        yield Problem(f"{at}[{index}]", got, f"each {what} once", "Remove one of the two.")
 
 
 def duplicate_name_problems(names: Sequence[str], what: str, at: str) -> Iterator[Problem]:
     """Duplicate names: neither a job's node selector nor a ladder could distinguish them."""
     for index, first in repeated(names):
-        yield Problem(
-            field=f"{at}[{index}].name",
-            value=f"{format_value(names[index])}, also the name of {at}[{first}]",
-            allowed=f"a name that no other {what} uses",
-            fix=f"Rename one of the two, such as {format_value(f'{names[index]}-2')}, or remove it.",
-        )
+        got = f"{format_value(names[index])}, also the name of {at}[{first}]"
+        fix = f"Rename one of the two, such as {format_value(f'{names[index]}-2')}, or remove it."
+        yield Problem(f"{at}[{index}].name", got, f"a name that no other {what} uses", fix)
 
 
 def pool_and_ladder_problems(
@@ -107,27 +100,18 @@ def _default_pool(pools: Sequence[Pool], example: str) -> Iterator[Problem]:
     defaults = [index for index, pool in enumerate(pools) if pool.is_default]
     fitting = [index for index in defaults if _may_be_default(pools[index])]
     if not defaults:
-        yield Problem(
-            field=POOLS,
-            value="no pool with default: true",
-            allowed="exactly one, on-demand and without GPUs, for pods that name no pool",
-            fix=f"Add default: true to {candidates[0]}." if candidates else f"Add `{example}`.",
-        )
+        allowed = "exactly one, on-demand and without GPUs, for pods that name no pool"
+        fix = f"Add default: true to {candidates[0]}." if candidates else f"Add `{example}`."
+        yield Problem(POOLS, "no pool with default: true", allowed, fix)
     for index in fitting[1:]:
-        yield Problem(
-            field=f"{POOLS}[{index}].default",
-            value=f"true on a second pool, {pools[index].name}",
-            allowed=f"true on exactly one pool; {pools[fitting[0]].name} has it",
-            fix="Remove default from one of the two.",
-        )
+        got = f"true on a second pool, {pools[index].name}"
+        allowed = f"true on exactly one pool; {pools[fitting[0]].name} has it"
+        yield Problem(f"{POOLS}[{index}].default", got, allowed, "Remove default from one of the two.")
     for index in set(defaults) - set(fitting):
         kind = f"{pools[index].capacity.value}{' with GPUs' if pools[index].has_gpus else ''}"
-        yield Problem(
-            field=f"{POOLS}[{index}].default",
-            value=f"true on a pool that is {kind}",
-            allowed="true on an on-demand pool without GPUs, because pods that name no pool tolerate no taint",
-            fix=f"Write it on {candidates[0]} instead." if candidates else f"Add `{example}`.",
-        )
+        allowed = "true on an on-demand pool without GPUs, because pods that name no pool tolerate no taint"
+        fix = f"Write it on {candidates[0]} instead." if candidates else f"Add `{example}`."
+        yield Problem(f"{POOLS}[{index}].default", f"true on a pool that is {kind}", allowed, fix)
 
 
 def _may_be_default(pool: Pool) -> bool:
@@ -139,12 +123,9 @@ def _namespace(
 ) -> Iterator[Problem]:
     name, ladder, shapes = namespace.name, namespace.as_ladder(), namespace.as_shapes()
     if name in RESERVED_NAMESPACES or name.startswith("kube-"):
-        yield Problem(
-            field=f"{at}.name",
-            value=format_value(name),
-            allowed=f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-",
-            fix=f'Write another name, such as "training-{name}".',
-        )
+        allowed = f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-"
+        fix = f'Write another name, such as "training-{name}".'
+        yield Problem(f"{at}.name", format_value(name), allowed, fix)
     if wrong.isdisjoint(namespace.pools_here):
         yield from ladder_problems(ladder, pools, f"{at}.ladder")
     yield from timing_problems(ladder, f"{at}.fallback")
@@ -162,12 +143,9 @@ def _unlisted_clusters(namespace: NamespaceSection, platform: PlatformDocument, 
     for index, tier in enumerate(namespace.ladder):
         if tier.cluster is not None and tier.cluster not in listed:
             added = f"Add `{{name: {tier.cluster}, stack: ORGANIZATION/PROJECT/STACK}}` to {CLUSTERS}, or remove cluster."
-            yield Problem(
-                field=f"{at}[{index}].cluster",
-                value=format_value(tier.cluster),
-                allowed=f"the clusters in {CLUSTERS}: {', '.join(listed) or 'it has none'}",
-                fix=close_fix(tier.cluster, listed, added),
-            )
+            allowed = f"the clusters in {CLUSTERS}: {', '.join(listed) or 'it has none'}"
+            fix = close_fix(tier.cluster, listed, added)
+            yield Problem(f"{at}[{index}].cluster", format_value(tier.cluster), allowed, fix)
 
 
 def close_fix(name: str, known: Collection[str], otherwise: str) -> str:
@@ -181,27 +159,19 @@ def _other_clusters(platform: PlatformDocument) -> Iterator[Problem]:
     clusters = platform.clusters
     yield from duplicate_name_problems([cluster.name for cluster in clusters], "cluster", CLUSTERS)
     for index, first in repeated([cluster.stack or str(index) for index, cluster in enumerate(clusters)]):
-        yield Problem(
-            field=f"{CLUSTERS}[{index}].stack",
-            value=f"{format_value(clusters[index].stack)} a second time",
-            allowed="each stack once",
-            fix=f"Write the name of cluster [{first}] on the tiers, and remove this cluster.",
-        )
+        got = f"{format_value(clusters[index].stack)} a second time"
+        fix = f"Write the name of cluster [{first}] on the tiers, and remove this cluster."
+        yield Problem(f"{CLUSTERS}[{index}].stack", got, "each stack once", fix)
     for index, cluster in enumerate(clusters):
         if cluster.stack is None and cluster.server is None:
-            yield Problem(
-                field=f"{CLUSTERS}[{index}]",
-                value="neither stack nor server",
-                allowed="one of the two",
-                fix="Write stack for a stack of Holdfast; or server, with certificateAuthority.",
-            )
+            fix = "Write stack for a stack of Holdfast; or server, with certificateAuthority."
+            yield Problem(f"{CLUSTERS}[{index}]", "neither stack nor server", "one of the two", fix)
         elif cluster.stack is not None and (cluster.server or cluster.certificate_authority):
-            yield Problem(
-                field=f"{CLUSTERS}[{index}].{'server' if cluster.server else 'certificateAuthority'}",
-                value="a value beside stack",
-                allowed="nothing: the outputs of the stack have the address and the certificates",
-                fix="Leave it out.",
-            )
+            field = f"{CLUSTERS}[{index}].{'server' if cluster.server else 'certificateAuthority'}"
+            got = "a value beside stack"
+            allowed = "nothing: the outputs of the stack have the address and the certificates"
+            fix = "Leave it out."
+            yield Problem(field, got, allowed, fix)
 
 
 def training_namespace_problems(
@@ -212,12 +182,9 @@ def training_namespace_problems(
     known = [namespace.name for namespace in namespaces]
     for index, name in enumerate(names):
         if name not in known:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=format_value(name),
-                allowed=f"a training namespace of this stack: {', '.join(known) or 'it has none'}",
-                fix=close_fix(name, known, "Write one of them, or add it to namespaces."),
-            )
+            allowed = f"a training namespace of this stack: {', '.join(known) or 'it has none'}"
+            fix = close_fix(name, known, "Write one of them, or add it to namespaces.")
+            yield Problem(f"{at}[{index}]", format_value(name), allowed, fix)
 
 
 def accepted_cluster_problems(
@@ -226,12 +193,9 @@ def accepted_cluster_problems(
     """Namespaces that a stack does not have, and names, issuers or namespaces that two clusters share."""
     yield from duplicate_name_problems([cluster.name for cluster in accepted], "cluster", ACCEPTS_FROM)
     for index, first in repeated([cluster.issuer for cluster in accepted]):
-        yield Problem(
-            field=f"{ACCEPTS_FROM}[{index}].issuer",
-            value=f"{format_value(accepted[index].issuer)}, also the issuer of {ACCEPTS_FROM}[{first}]",
-            allowed="each cluster once",
-            fix="Write all its namespaces in one entry.",
-        )
+        got = f"{format_value(accepted[index].issuer)}, also the issuer of {ACCEPTS_FROM}[{first}]"
+        fix = "Write all its namespaces in one entry."
+        yield Problem(f"{ACCEPTS_FROM}[{index}].issuer", got, "each cluster once", fix)
     homes: dict[str, int] = {}
     for index, cluster in enumerate(accepted):
         at = f"{ACCEPTS_FROM}[{index}].namespaces"
@@ -239,12 +203,11 @@ def accepted_cluster_problems(
         for namespace in cluster.namespaces:
             first = homes.setdefault(namespace, index)
             if first != index:
-                yield Problem(
-                    field=at,
-                    value=f"{namespace}, also in {ACCEPTS_FROM}[{first}]",
-                    allowed="each namespace once: its copies are not protected from the controller of another home",
-                    fix="Accept the jobs of one of the two in another namespace.",
+                allowed = (
+                    "each namespace once: its copies are not protected from the controller of another home"
                 )
+                fix = "Accept the jobs of one of the two in another namespace."
+                yield Problem(at, f"{namespace}, also in {ACCEPTS_FROM}[{first}]", allowed, fix)
 
 
 def cloud_prefix_problems(
@@ -253,12 +216,11 @@ def cloud_prefix_problems(
     """Namespaces with a prefix that a cloud uses for its own."""
     for index, namespace in enumerate(namespaces):
         if namespace.name.startswith(prefixes):
-            yield Problem(
-                field=f"{NAMESPACES}[{index}].name",
-                value=format_value(namespace.name),
-                allowed=f"a name that does not start with {' or '.join(prefixes)}, which {cloud} uses for its own",
-                fix=f'Write another name, such as "training-{namespace.name}".',
+            allowed = (
+                f"a name that does not start with {' or '.join(prefixes)}, which {cloud} uses for its own"
             )
+            fix = f'Write another name, such as "training-{namespace.name}".'
+            yield Problem(f"{NAMESPACES}[{index}].name", format_value(namespace.name), allowed, fix)
 
 
 def minor_version_problems(version: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
@@ -268,12 +230,8 @@ def minor_version_problems(version: str, taints: tuple[Taint, ...]) -> Iterator[
     if wrong:
         yield wrong
     elif version != minor:
-        yield Problem(
-            field=field,
-            value=format_value(version),
-            allowed="a minor version: the cloud chooses the patch",
-            fix=f'Write "{minor}".',
-        )
+        allowed = "a minor version: the cloud chooses the patch"
+        yield Problem(field, format_value(version), allowed, f'Write "{minor}".')
 
 
 def network_beside_existing_problems(
@@ -291,22 +249,16 @@ def network_beside_existing_problems(
         return
     listed = " and ".join(fields)
     if isinstance(network, new):
-        yield Problem(
-            field=NETWORK,
-            value="a new network beside an existing cluster",
-            allowed=f"nothing{f', or {listed}' if fields else ''}: the cluster has a network",
-            fix="Leave it out: the stack uses the cluster's network."
-            + (f" To choose its subnets, write {listed}." if fields else ""),
+        allowed = f"nothing{f', or {listed}' if fields else ''}: the cluster has a network"
+        fix = "Leave it out: the stack uses the cluster's network." + (
+            f" To choose its subnets, write {listed}." if fields else ""
         )
+        yield Problem(NETWORK, "a new network beside an existing cluster", allowed, fix)
         return
     given = {str(type(network).model_fields[name].alias) for name in network.model_fields_set}
     for extra in sorted(given - {*fields, *others}):
-        yield Problem(
-            field=f"{NETWORK}.{extra}",
-            value="a field of a new cluster's network",
-            allowed=f"{listed} beside an existing cluster",
-            fix="Leave it out.",
-        )
+        allowed = f"{listed} beside an existing cluster"
+        yield Problem(f"{NETWORK}.{extra}", "a field of a new cluster's network", allowed, "Leave it out.")
 
 
 def reservation_problems(
@@ -320,19 +272,13 @@ def reservation_problems(
     listed = " or ".join(sources)
     if capacity is not CapacityType.RESERVED:
         for name in given:
-            yield Problem(
-                field=f"{at}.{name}",
-                value=f"a value on a pool that is {capacity.value}",
-                allowed=f"{name} on a pool with capacity: reserved",
-                fix=f"Write capacity: reserved, or remove {name}.",
-            )
+            got = f"a value on a pool that is {capacity.value}"
+            fix = f"Write capacity: reserved, or remove {name}."
+            yield Problem(f"{at}.{name}", got, f"{name} on a pool with capacity: reserved", fix)
     elif len(given) != 1:
-        yield Problem(
-            field=at,
-            value=f"capacity: reserved with {' and '.join(given) or f'no {listed}'}",
-            allowed=f"exactly one source of reserved capacity: {listed}",
-            fix=f"Add `{example}`." if not given else "Remove all but one of them; one pool has one source.",
-        )
+        got = f"capacity: reserved with {' and '.join(given) or f'no {listed}'}"
+        fix = f"Add `{example}`." if not given else "Remove all but one of them; one pool has one source."
+        yield Problem(at, got, f"exactly one source of reserved capacity: {listed}", fix)
     for name in given:
         source = sources[name]
         if isinstance(source, ReservationSection):
@@ -345,19 +291,14 @@ def _reservation_times(reservation: ReservationSection, field: str) -> Iterator[
         return
     early = format_duration(reservation.taken_back_early)
     if window.begins is not None and window.begins >= window.ends:
-        yield Problem(
-            field=field,
-            value=f'"{format_time(ends)}", less than {early} after begins, "{format_time(window.begins)}"',
-            allowed=f"a time more than {early} after begins, because jobs leave {early} before the end",
-            fix="Write both times as the cloud shows them for the reservation.",
-        )
+        got = f'"{format_time(ends)}", less than {early} after begins, "{format_time(window.begins)}"'
+        allowed = f"a time more than {early} after begins, because jobs leave {early} before the end"
+        yield Problem(field, got, allowed, "Write both times as the cloud shows them for the reservation.")
     elif window.is_over(datetime.now(UTC)):
-        yield Problem(
-            field=field,
-            value=f'"{format_time(ends)}", which is over for jobs since {format_time(window.ends)}',
-            allowed=f"a time more than {early} from now, because jobs leave {early} before the end",
-            fix="Write the reservation that follows it, or remove the pool and its tiers.",
-        )
+        got = f'"{format_time(ends)}", which is over for jobs since {format_time(window.ends)}'
+        allowed = f"a time more than {early} from now, because jobs leave {early} before the end"
+        fix = "Write the reservation that follows it, or remove the pool and its tiers."
+        yield Problem(field, got, allowed, fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,24 +386,19 @@ def nearest_machine(name: str, known: Mapping[str, Machine]) -> str | None:
 def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
     """Machines with and without GPUs in one pool."""
     if len({machine.gpus > 0 for machine in machines}) > 1:
-        yield Problem(
-            field=at,
-            value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines),
-            allowed="machines that all have GPUs or all have none, because the pool's taint applies to all of them",
-            fix="Write two pools instead.",
+        got = ", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines)
+        allowed = (
+            "machines that all have GPUs or all have none, because the pool's taint applies to all of them"
         )
+        yield Problem(at, got, allowed, "Write two pools instead.")
 
 
 def mixed_architecture_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
     """Machines of several architectures in one pool."""
     architectures = sorted({machine.arch for machine in machines})
     if len(architectures) > 1:
-        yield Problem(
-            field=at,
-            value=f"machines of {' and '.join(architectures)}",
-            allowed="machines of one architecture, because a job's image supports one",
-            fix="Write two pools instead.",
-        )
+        allowed = "machines of one architecture, because a job's image supports one"
+        yield Problem(at, f"machines of {' and '.join(architectures)}", allowed, "Write two pools instead.")
 
 
 def machine_selection_problems(
@@ -478,20 +414,16 @@ def machine_selection_problems(
     ways = f"either {field}, or {' and '.join(parts)}"
     there = [part for part in parts if part in given]
     if field in given and there:
-        yield Problem(
-            field=f"{at}.{there[0]}",
-            value=f"{' and '.join(there)} in addition to {field}",
-            allowed=ways,
-            fix="Remove one of the two.",
-        )
+        got = f"{' and '.join(there)} in addition to {field}"
+        yield Problem(f"{at}.{there[0]}", got, ways, "Remove one of the two.")
     elif field not in given and not there:
         others = " and ".join(f"`{part}: {written}`" for part, written in parts.items())
         fix = f"Add `{field}: {example}`, or {others}."
-        yield Problem(field=f"{at}.{field}", value="nothing", allowed=ways, fix=fix)
+        yield Problem(f"{at}.{field}", "nothing", ways, fix)
     elif field not in given:
         for part in parts.keys() - given.keys():
             fix = f"Add `{part}: {parts[part]}`."
-            yield Problem(field=f"{at}.{part}", value="nothing", allowed=ways, fix=fix)
+            yield Problem(f"{at}.{part}", "nothing", ways, fix)
 
 
 def system_machine_problems(
@@ -501,15 +433,15 @@ def system_machine_problems(
     what, fix = f"{format_value(machine.name)}, which has", f"Write, for example, {example}."
     if machine.gpus:
         allowed = "machines without GPUs, because only operators and the cloud's services run here"
-        yield Problem(field=field, value=f"{what} {machine.gpus} GPUs", allowed=allowed, fix=fix)
+        yield Problem(field, f"{what} {machine.gpus} GPUs", allowed, fix)
     elif machine.vcpus < fewest_vcpus or machine.memory_mib < least_mib:
         size = f"{what} {machine.vcpus} vCPUs and {machine.memory_mib} MiB"
         allowed = f"machines of {fewest_vcpus} vCPUs and {least_mib} MiB or more"
-        yield Problem(field=field, value=size, allowed=allowed, fix=fix)
+        yield Problem(field, size, allowed, fix)
 
 
 def one_zone_problems(zones: Sequence[str], field: str, why: str, fix: str) -> Iterator[Problem]:
     """A pool that is not in exactly one zone, as `why` says that it must be."""
     if len(zones) != 1:
         value = f"{len(zones) or 'all'} zones"
-        yield Problem(field=field, value=value, allowed=f"one zone, because {why}", fix=fix)
+        yield Problem(field, value, f"one zone, because {why}", fix)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pulumi
-    from pulumi import Input
 
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
 

@@ -237,7 +237,7 @@ def network_of(platform: GcpPlatform, label: str, *, parent: pulumi.Resource) ->
         naming.part(parent.pulumi_resource_name, "network"),
         GcpNetworkArgs(
             region=platform.region,
-            nodes_cidr=config.nodes_cidr,
+            nodes_cidr=config.cidr,
             pods_cidr=config.pods_cidr,
             services_cidr=config.services_cidr,
             label=label,

@@ -105,6 +105,7 @@ class TrainingCluster(pulumi.ComponentResource):
             platform.fallback,
             AdmissionPlan(
                 kubernetes_version=kubernetes_version(platform, project),
+                pools=platform.scheduling_pools(),
                 pod_rules=gke_rules(classless, platform.classes()),
                 selections=spot_classes(platform.classes()),
             ),
@@ -210,8 +211,8 @@ def cluster_of(
             ),
             protected=platform.protected,
             database_key=None
-            if config.database_key is None
-            else DatabaseKey(key=config.database_key, project_number=project.number),
+            if config.secrets_key is None
+            else DatabaseKey(key=config.secrets_key, project_number=project.number),
         ),
         opts=pulumi.ResourceOptions(parent=parent),
     )
@@ -253,17 +254,13 @@ def _access(config: GcpAccess) -> ControlPlaneAccess:
 
 def _maintenance(config: GcpMaintenance) -> Maintenance:
     start, end = config.window.first
-    exclusion = config.exclusion
-    exclusions = (
-        ()
-        if exclusion is None
-        else (
-            MaintenanceExclusion(
-                name="training",
-                start=_midnight(exclusion.start),
-                end=None if exclusion.end is None else _midnight(exclusion.end),
-            ),
+    exclusions = tuple(
+        MaintenanceExclusion(
+            name="training",
+            start=_midnight(each.start),
+            end=None if each.end is None else _midnight(each.end),
         )
+        for each in config.exclusions
     )
     return Maintenance(start=start, end=end, recurrence=config.window.recurrence, exclusions=exclusions)
 

@@ -14,23 +14,20 @@ import pulumi
 from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.config.clusters import unused_cluster_warnings
 from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
-from pulumi_holdfast.kubernetes.admission.job_admission import (
-    JobAdmission,
-    JobAdmissionArgs,
-    capacity_selections,
-)
-from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation, JobValidationArgs
-from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
+from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
+from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
+from pulumi_holdfast.kubernetes.admission.tenants import TenantBounds
 from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs
-from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, DevicePluginsArgs
-from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
+from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
+from pulumi_holdfast.kubernetes.monitoring.component import Monitoring
+from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
+from pulumi_holdfast.kubernetes.operators.job_operators import Operators
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_tiers
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
@@ -50,6 +47,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.ladder.pools import Pool
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
@@ -57,11 +55,12 @@ if TYPE_CHECKING:
 class AdmissionPlan:
     """The admission rules of a cloud.
 
-    `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `selections` are node
-    selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
+    `pod_rules` add tolerations to training pods, `other_rules` change pods in other ways. `pools` are all pools of the stack.
+    `selections` are node selectors for spot capacity that no pod rule uses. `claims` are volume claims that bind a pod to no zone.
     """
 
     kubernetes_version: str
+    pools: Sequence[Pool]
     pod_rules: Sequence[AdmissionRule]
     other_rules: Sequence[AdmissionRule] = ()
     selections: Sequence[NodeSelection] = ()
@@ -105,27 +104,23 @@ class ClusterServices:
         """Install the operators of jobs: JobSet and KubeRay."""
         return Operators(
             self._named("operators"),
-            OperatorsArgs(
-                charts=self.charts,
-                images=self.images,
-                versions=versions.JOB_OPERATORS,
-                replicas=self.replicas,
-            ),
             opts=self.after(),
+            charts=self.charts,
+            images=self.images,
+            versions=versions.JOB_OPERATORS,
+            replicas=self.replicas,
         )
 
     def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:
         """Install the device plugins for GPUs and, with `efa`, for Elastic Fabric Adapters."""
         return DevicePlugins(
             self._named("device-plugins"),
-            DevicePluginsArgs(
-                charts=self.charts,
-                images=self.images,
-                nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
-                efa_version=versions.EFA_DEVICE_PLUGIN if efa else None,
-                region=region,
-            ),
             opts=self.after(),
+            charts=self.charts,
+            images=self.images,
+            nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
+            efa_version=versions.EFA_DEVICE_PLUGIN if efa else None,
+            region=region,
         )
 
     def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
@@ -134,12 +129,10 @@ class ClusterServices:
             return
         Monitoring(
             self._named("monitoring"),
-            MonitoringArgs(
-                has_dashboard=monitoring.dashboard,
-                has_alerts=monitoring.alerts,
-                labels={"release": monitoring.release} if monitoring.release else {},
-            ),
             opts=self.after(fallback),
+            has_dashboard=monitoring.dashboard,
+            has_alerts=monitoring.alerts,
+            labels={"release": monitoring.release} if monitoring.release else {},
         )
 
     def admission_and_fallback(
@@ -159,21 +152,22 @@ class ClusterServices:
         """
         pods = TrainingAdmission(
             self._named("admission"),
-            TrainingAdmissionArgs(
-                kubernetes_version=plan.kubernetes_version, rules=(*plan.pod_rules, *plan.other_rules)
-            ),
             opts=self.after(),
+            kubernetes_version=plan.kubernetes_version,
+            rules=(*plan.pod_rules, *plan.other_rules),
         )
-        definition = FallbackPolicyDefinition(self._named("fallback-policy"), opts=self.after())
+        definition = fallback_policy_definition(self._named("fallback-policy"), self.after())
+        bounds = TenantBounds(
+            self._named("tenants"),
+            self.after(definition),
+            defaults=[pool.name for pool in plan.pools if pool.is_default],
+            accepted=accepted,
+        )
         capacity = (*capacity_selections(plan.pod_rules), *plan.selections)
-        jobs = JobAdmission(
-            self._named("job-admission"), JobAdmissionArgs(capacity=capacity), opts=self.after(definition)
-        )
+        jobs = JobAdmission(self._named("job-admission"), opts=self.after(definition), capacity=capacity)
         # Validation depends on job admission, which makes jobs movable. Without it every job would be rejected.
         validation = JobValidation(
-            self._named("job-validation"),
-            JobValidationArgs(capacity=capacity, claims=tuple(plan.claims)),
-            opts=self.after(definition, jobs),
+            self._named("job-validation"), self.after(definition, jobs), capacity=capacity, claims=plan.claims
         )
         images = controller_images(
             versions.PYTHON_IMAGE,
@@ -195,7 +189,7 @@ class ClusterServices:
             opts=self.after(definition, *pools),
         )
         self._monitoring(controller.monitoring, fallback)
-        return [pods, definition, jobs, validation, fallback]
+        return [pods, definition, bounds, jobs, validation, fallback]
 
 
 def check_fallback(

@@ -14,7 +14,9 @@ from pulumi import Alias, CustomResource, ResourceOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pulumi import Input
+    from pulumi import Input, Resource
+
+    from pulumi_holdfast.ladder.json import Json
 
 #: As the SDK's classes register it, which find it out once, too: that reads a file.
 _VERSION: Final = version("pulumi-kubernetes")
@@ -58,6 +60,22 @@ class KubernetesObject(CustomResource):
             {"apiVersion": api_version, "kind": kind, **fields},
             _merged(opts, ResourceOptions(aliases=earlier)),
         )
+
+
+def admission_policy(
+    name: str,
+    kind: str,
+    metadata: Mapping[str, Input[object]],
+    policy: Input[Json],
+    binding: Json,
+    parent: Resource,
+) -> None:
+    """Create a policy of `kind` and its binding, which gives it effect, with the specifications of both."""
+    opts = ResourceOptions(parent=parent)
+    made = KubernetesObject(name, ADMISSION, kind, {"metadata": metadata, "spec": policy}, opts=opts)
+    fields = {"metadata": {"name": metadata["name"]}, "spec": binding}
+    after = ResourceOptions(parent=parent, depends_on=[made])
+    KubernetesObject(f"{name}-binding", ADMISSION, f"{kind}Binding", fields, opts=after)
 
 
 class HelmRelease(CustomResource):

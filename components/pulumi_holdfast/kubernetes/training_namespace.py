@@ -20,6 +20,7 @@ from pulumi_holdfast.ladder.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
+from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 #: The service account of training pods; each cloud grants it access to the namespace's checkpoints only.
 SERVICE_ACCOUNT = "trainer"
 
-#: The ResourceQuota of a training namespace.
+#: The ResourceQuota and the LimitRange of a training namespace.
 QUOTA = "training"
 
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
@@ -87,9 +88,9 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
-    ResourceQuota `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
+    ResourceQuota and the LimitRange `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
     clusters write the copies of theirs. Depend on
-    the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and
+    the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
     """
 
@@ -173,6 +174,13 @@ class TrainingNamespace(ComponentResource):
                 },
                 opts=inside,
             )
+            KubernetesObject(
+                f"{name}-requests",
+                "v1",
+                "LimitRange",
+                {"metadata": {"name": QUOTA, "namespace": args.namespace}, "spec": default_requests()},
+                opts=inside,
+            )
         self.register_outputs({})
 
 
@@ -189,8 +197,18 @@ def _told(tier: Json, said: Input[Json] | None) -> Input[Json]:
 
 
 def quota_limits(quota: Quota) -> Mapping[str, str]:
-    """Return the limits of the ResourceQuota. A CPU or memory limit would reject pods without requests."""
-    return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
+    """Return the limits of the ResourceQuota."""
+    return {
+        "requests.cpu": format_cpu(quota.cpu_millis),
+        "requests.memory": format_memory(quota.memory_mib),
+        f"requests.{GPU_RESOURCE}": str(quota.gpus),
+        "pods": str(quota.pods),
+    }
+
+
+def default_requests() -> Json:
+    """Return the specification of the LimitRange: with a quota, the API server rejects a container without these requests."""
+    return {"limits": [{"type": "Container", "defaultRequest": {"cpu": "10m", "memory": "16Mi"}}]}
 
 
 def _account(args: TrainingNamespaceArgs) -> Mapping[str, object]:

@@ -327,10 +327,8 @@ def _read_duration(value: JsonValue, *, or_never: bool) -> object:
     return NEVER if or_never and value == "never" else parse_duration(value)
 
 
-def _write_duration(value: object) -> object:
-    return (
-        value if not isinstance(value, timedelta) else "never" if value == NEVER else format_duration(value)
-    )
+def _write_duration(value: object) -> JsonValue:
+    return "never" if value == NEVER else format_duration(cast("timedelta", value))
 
 
 def _read_time(text: str) -> datetime:

@@ -103,6 +103,32 @@ RESERVED_BY: Final = "holdfast.dev/reserved-by"
 # are not bound to a zone.
 VOLUME_CLAIMS: Final = "holdfast.dev/volume-claims"
 
+# The start of the annotations of the controller and of job authors; and those that authors set, or admission for them. All others
+# are records, which the controller alone writes.
+RECORDS_PREFIX: Final = "fallback.holdfast.dev/"
+AUTHORS_ANNOTATIONS: Final = frozenset(
+    {
+        AFTER_MAX_COST,
+        CHECKPOINTED,
+        CHECKPOINTS_ON_REQUEST,
+        FINISH_BY,
+        LOST_COPY,
+        MAX_COST,
+        ORIGINAL,
+        PROGRESS,
+        RECREATE,
+        STOP,
+        WORK,
+    }
+)
+
+# Annotation on a training Namespace: the highest priority of its pods; 0 without it.
+HIGHEST_PRIORITY: Final = "holdfast.dev/highest-priority"
+
+# In the node affinity that admission adds to each pod of a training namespace, beside the pools that it may use. It is the name of
+# no pool: an affinity with it selects no pool, it only excludes those of others.
+OF_LADDER: Final = "of.the.ladder"
+
 # On a node, as label and as taint: its capacity is reserved for the job with this uid.
 RESERVED_FOR: Final = "holdfast.dev/reserved-for"
 

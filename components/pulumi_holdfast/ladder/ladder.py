@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from pulumi_holdfast.ladder.fields import NEVER as NEVER
 from pulumi_holdfast.ladder.labels import CapacityType
@@ -219,7 +219,9 @@ class Ladder:
 
     def with_defaults(self) -> Policy:
         """The policy that the controller follows."""
-        given = {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
+        given: dict[str, Any] = {
+            each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None
+        }
         return Policy(**{**given, **({"return_after": None} if self.return_after == NEVER else {})})
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
+
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
@@ -21,3 +23,9 @@ OPERATORS: Final[Mapping[str, Operator]] = {
         namespace="kuberay-system", charts="https://ray-project.github.io/kuberay-helm"
     ),
 }
+
+#: The user names of the operators that create the Jobs, clusters and pods of jobs.
+JOBSET_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['jobset'].namespace}:jobset-controller"
+KUBERAY_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['kuberay-operator'].namespace}:kuberay-operator"
+#: The user name of the fallback controller.
+CONTROLLER_ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"

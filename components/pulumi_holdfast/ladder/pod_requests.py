@@ -17,6 +17,8 @@ from pulumi_holdfast.ladder.quantities import parse_quantity
 
 Amounts: TypeAlias = dict[str, Fraction]
 
+_NOTHING: Final = Fraction(0)
+
 
 def effective_requests(pod_spec: Json, defaults: Json | None = None) -> Mapping[str, Fraction]:
     """Return how much of each resource a pod requests, in base units, without resources of which it requests none.
@@ -32,10 +34,12 @@ def effective_requests(pod_spec: Json, defaults: Json | None = None) -> Mapping[
     begun: Amounts = {}
     peak: Amounts = {}
     for each in _objects(pod_spec.get("initContainers")):
-        alone = _sum([begun, _of_container(each, filled)])
-        peak = _larger(peak, alone)
-        if each.get("restartPolicy") == "Always":
-            begun = alone
+        # Only what this container requests can raise the peak: a walk over all resources begun would be quadratic.
+        for name, amount in _of_container(each, filled).items():
+            alone = begun.get(name, _NOTHING) + amount
+            peak[name] = max(peak.get(name, _NOTHING), alone)
+            if each.get("restartPolicy") == "Always":
+                begun[name] = alone
     of_containers = _larger(_sum([running, begun]), peak)
     own = mapping(pod_spec.get("resources"))
     needed = {**_amounts(own.get("limits")), **of_containers, **_amounts(own.get("requests"))}
@@ -78,10 +82,9 @@ def _sum(parts: Iterable[Amounts]) -> Amounts:
     total: Amounts = {}
     for part in parts:
         for name, amount in part.items():
-            total[name] = total.get(name, Fraction(0)) + amount
+            total[name] = total.get(name, _NOTHING) + amount
     return total
 
 
 def _larger(one: Amounts, other: Amounts) -> Amounts:
-    zero = Fraction(0)
-    return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
+    return {name: max(one.get(name, _NOTHING), other.get(name, _NOTHING)) for name in {**one, **other}}

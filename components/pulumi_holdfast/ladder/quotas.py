@@ -1,33 +1,35 @@
 """Quotas of training namespaces: how much of the pools the jobs of a namespace may use together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from pulumi_holdfast.ladder.errors import Problem
+from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
-from pulumi_holdfast.ladder.reachability.shape import MAX_PODS_PER_NODE, Shape
+from pulumi_holdfast.ladder.reachability.shape import LEAST, MAX_PODS_PER_NODE, Shape
 
-#: Pods on the default pool, beside those of the ladder's pools: Ray heads, submitters and helpers.
+#: Pods on the default pool, beside those of the ladder's pools: Ray heads, submitters and helpers. Each has LEAST.
 BESIDE: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """Limits on the unfinished pods of a namespace: the GPUs that they request, and their number.
+    """Limits on the unfinished pods of a namespace: what they request together, and their number."""
 
-    Neither requires pods to set requests: a quota for CPUs or memory would reject every pod without them.
-    """
-
+    cpu_millis: int
+    memory_mib: int
     gpus: int
     pods: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaSettings:
-    """A quota as configured: a number that is None is derived; unless `enforced`, there is no quota."""
+    """A quota as configured: an amount that is None is derived; unless `enforced`, there is no quota."""
 
     enforced: bool = True
+    cpu_millis: int | None = None
+    memory_mib: int | None = None
     gpus: int | None = None
     pods: int | None = None
 
@@ -38,6 +40,8 @@ def quota_of(settings: QuotaSettings, pools: Sequence[PoolSummary], shapes: Sequ
         return None
     derived = derived_quota(pools, shapes)
     return Quota(
+        cpu_millis=derived.cpu_millis if settings.cpu_millis is None else settings.cpu_millis,
+        memory_mib=derived.memory_mib if settings.memory_mib is None else settings.memory_mib,
         gpus=derived.gpus if settings.gpus is None else settings.gpus,
         pods=derived.pods if settings.pods is None else settings.pods,
     )
@@ -49,9 +53,19 @@ def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quot
     Jobs of one namespace may be on all tiers at once. A gang that moves counts once: its pods on one tier are gone before
     it starts on the next, and its placeholder pods are in another namespace.
     """
-    gpus = sum(pool.max_nodes * pool.largest.gpus for pool in pools)
-    pods = sum(pool.max_nodes * _pods_on(pool) for pool in pools)
-    return Quota(gpus=max(gpus, *gang_gpus(shapes)), pods=max(pods, *gang_pods(shapes)) + BESIDE)
+    gangs = [gang_of(shape) for shape in shapes]
+    return Quota(
+        cpu_millis=max(
+            sum(pool.max_nodes * pool.largest.vcpus * 1000 for pool in pools), *_each(gangs, "cpu_millis")
+        )
+        + BESIDE * LEAST.cpu_millis,
+        memory_mib=max(
+            sum(pool.max_nodes * pool.largest.memory_mib for pool in pools), *_each(gangs, "memory_mib")
+        )
+        + BESIDE * LEAST.memory_mib,
+        gpus=max(sum(pool.max_nodes * pool.largest.gpus for pool in pools), *_each(gangs, "gpus")),
+        pods=max(sum(pool.max_nodes * _pods_on(pool) for pool in pools), *_each(gangs, "pods")) + BESIDE,
+    )
 
 
 def _pods_on(pool: PoolSummary) -> int:
@@ -59,14 +73,30 @@ def _pods_on(pool: PoolSummary) -> int:
     return min(pool.largest.vcpus, MAX_PODS_PER_NODE)
 
 
-def gang_gpus(shapes: Sequence[Shape]) -> tuple[int, ...]:
-    """The GPUs of each shape's gang, after a 0."""
-    return (0, *(shape.pods * shape.requests.gpus for shape in shapes))
+def gang_of(shape: Shape) -> Quota:
+    """What the gang of a shape uses."""
+    return Quota(
+        cpu_millis=shape.pods * shape.requests.cpu_millis,
+        memory_mib=shape.pods * shape.requests.memory_mib,
+        gpus=shape.pods * shape.requests.gpus,
+        pods=shape.pods,
+    )
 
 
-def gang_pods(shapes: Sequence[Shape]) -> tuple[int, ...]:
-    """The pods of each shape's gang, after a 0."""
-    return (0, *(shape.pods for shape in shapes))
+_Amount: TypeAlias = Literal["cpu_millis", "memory_mib", "gpus", "pods"]
+
+#: The field of each amount in the configuration, and how it is written there.
+_FIELDS: Final[Mapping[_Amount, tuple[str, Callable[[int], str]]]] = {
+    "cpu_millis": ("cpu", format_cpu),
+    "memory_mib": ("memory", format_memory),
+    "gpus": ("gpus", str),
+    "pods": ("pods", str),
+}
+
+
+def _each(of: Sequence[Quota], amount: _Amount) -> tuple[int, ...]:
+    """An amount of each, after a 0."""
+    return (0, *(int(getattr(each, amount)) for each in of))
 
 
 def quota_problems(
@@ -76,17 +106,18 @@ def quota_problems(
 
     `on_gpus`: the ladder's pools have GPUs.
     """
-    given = {"gpus": settings.gpus, "pods": settings.pods}
-    if not settings.enforced:
-        for name, number in given.items():
-            if number is not None:
-                yield _not_enforced(f"{at}.{name}", number)
-        return
-    for name, needs in (("gpus", gang_gpus(shapes)[1:]), ("pods", gang_pods(shapes)[1:])):
-        number, most = given[name], max(needs, default=0)
-        if number is not None and number < most:
-            yield _too_small(f"{at}.{name}", number, most, shapes[needs.index(most)])
-    if on_gpus and settings.gpus == 0 and not any(gang_gpus(shapes)):
+    gangs = [gang_of(shape) for shape in shapes]
+    for amount, (field, written) in _FIELDS.items():
+        given: int | None = getattr(settings, amount)
+        if given is None:
+            continue
+        needs = _each(gangs, amount)[1:]
+        most = max(needs, default=0)
+        if not settings.enforced:
+            yield _not_enforced(f"{at}.{field}", written(given))
+        elif given < most:
+            yield _too_small(f"{at}.{field}", written(given), written(most), shapes[needs.index(most)])
+    if settings.enforced and on_gpus and settings.gpus == 0 and not any(_each(gangs, "gpus")):
         yield _no_gpus(f"{at}.gpus")
 
 
@@ -99,7 +130,7 @@ def _no_gpus(field: str) -> Problem:
     )
 
 
-def _not_enforced(field: str, number: int) -> Problem:
+def _not_enforced(field: str, number: str) -> Problem:
     return Problem(
         field=field,
         value=f"{number} beside enforced: false",
@@ -108,7 +139,7 @@ def _not_enforced(field: str, number: int) -> Problem:
     )
 
 
-def _too_small(field: str, number: int, needed: int, shape: Shape) -> Problem:
+def _too_small(field: str, number: str, needed: str, shape: Shape) -> Problem:
     return Problem(
         field=field,
         value=f"{number}, with {shape.title}",

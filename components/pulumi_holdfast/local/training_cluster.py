@@ -127,7 +127,10 @@ class TrainingCluster(pulumi.ComponentResource):
         prerequisites = services.admission_and_fallback(
             platform.fallback,
             AdmissionPlan(
-                kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
+                kubernetes_version=platform.cluster.version,
+                pools=pools,
+                pod_rules=karpenter_rules(pools),
+                claims=[CLAIM],
             ),
             pools=node_pools,
             clusters=others.connections,

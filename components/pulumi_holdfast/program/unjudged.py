@@ -33,9 +33,7 @@ from pulumi_holdfast.program.resources import (
 #: In the URN of what a component of Holdfast makes.
 _OWN: Final = re.compile(r"(?:::|\$)holdfast:[^$:]+:[^$:]+\$")
 #: Kinds that rules read without a table of their fields.
-_READ: Final = frozenset(
-    {"kubernetes:scheduling.k8s.io:PriorityClass", "kubernetes:cloud.google.com:ComputeClass"}
-)
+_READ: Final = frozenset({"kubernetes:scheduling.k8s.io:PriorityClass"})
 _NODE_POOL: Final = "karpenter.sh/nodepool"
 #: The versions in which the kinds that every verdict rests on are read.
 _VERSIONS: Final = {

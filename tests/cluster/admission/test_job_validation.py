@@ -1,9 +1,8 @@
 """Jobs that cannot fall back are refused when they are created, with the reason."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 
 import pytest
-import yaml
 
 from pulumi_holdfast.controller.jobs.base_observation import max_cost_events
 from pulumi_holdfast.controller.kube.client import ApiError
@@ -20,7 +19,6 @@ from pulumi_holdfast.ladder.labels import (
     POOL,
     SPOT,
 )
-from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -28,7 +26,7 @@ from tests.support.builders.training_jobs import (
     replicated_job,
     required_affinity,
 )
-from tests.support.clusters.admission import OTHER_NAMESPACE, wait_until_enforced
+from tests.support.clusters.admission import OTHER_NAMESPACE
 from tests.support.clusters.job_admission import (
     ALLOWED_CLAIM,
     BARE,
@@ -183,13 +181,6 @@ def test_child_jobs_that_need_a_node_pool_each_cannot_run_on_a_tier(judging: Jud
         annotations={EXCLUSIVE_TOPOLOGY: "cloud.google.com/gke-nodepool"},
     )
     assert "each of its 2 child Jobs needs a value of cloud.google.com/gke-nodepool" in judging.refusal(job)
-
-
-def test_a_jobset_without_pods_is_warned_at_creation(judging: Judging) -> None:
-    empty: Json = {**jobset(namespace="gpus"), "spec": {}}
-    for job in (empty, {key: value for key, value in empty.items() if key != "spec"}):
-        found = judging.kubectl("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(job))
-        assert "the job has no pod template" in found.stderr, found.stderr
 
 
 def test_templates_that_start_on_different_tiers_are_rejected(judging: Judging) -> None:
@@ -372,43 +363,3 @@ def test_a_message_with_many_problems_stays_readable(judging: Judging) -> None:
     found = judging.refusal(on_gpus(*jobs))
     assert "worker-0 mounts" in found
     assert len(found) <= LONGEST_MESSAGE + 1
-
-
-@pytest.fixture
-def refused_warnings(judging: Judging) -> Generator[Judging]:
-    """The cluster with its warnings as rejections, whose messages a client returns."""
-    kind = "ValidatingAdmissionPolicyBinding"
-    group = "admissionregistration.k8s.io/v1"
-    name = "training-jobsets-warnings"
-    client = judging.client
-    binding = obj(client.get(group, kind, name) or {})
-    assert obj(binding["spec"])["validationActions"] == ["Warn"]
-    client.merge_patch(group, kind, name, {"spec": {"validationActions": ["Deny"]}})
-    try:
-        wait_until_enforced(client, lambda found: warning_of(found, UNSUITED) != "")
-        yield judging
-    finally:
-        client.merge_patch(group, kind, name, {"spec": {"validationActions": ["Warn"]}})
-        wait_until_enforced(client, lambda found: warning_of(found, UNSUITED) == "")
-
-
-#: A job with GPUs in a namespace whose ladder has none.
-UNSUITED = jobset(gang(training(ON_SPOT), 1), namespace="cpus")
-
-
-def warning_of(client: KubeClient, job: Json) -> str:
-    """What a job is warned about; empty if it is created without a word."""
-    try:
-        admitted_job(client, job)
-    except ApiError as error:
-        return str(error)
-    return ""
-
-
-def test_a_job_that_selects_spot_and_does_not_follow_is_warned(refused_warnings: Judging) -> None:
-    found = warning_of(refused_warnings.client, UNSUITED)
-    assert "does not follow the ladder of its namespace, which has cpu-small, cpu" in found
-    assert "the job requests GPUs, and no tier has any" in found
-    own = jobset(gang(training(ON_SPOT), 1), namespace="cpus", labels={FOLLOWS: "false"})
-    assert warning_of(refused_warnings.client, own) == ""
-    assert warning_of(refused_warnings.client, on_gpus(gang(training(ON_SPOT), 1))) == ""

@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.controller_rights import rights
@@ -64,7 +64,7 @@ def may(cluster: KubeClient, verb: str, group: str, resource: str, namespace: st
     review: Json = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": ACCOUNT, "resourceAttributes": asked},
+        "spec": {"user": CONTROLLER_ACCOUNT, "resourceAttributes": asked},
     }
     return obj(cluster.create(review)["status"])["allowed"] is True
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.kubernetes.training_namespace import QUOTA, quota_limits
+from pulumi_holdfast.kubernetes.training_namespace import QUOTA, default_requests, quota_limits
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.ladder.quotas import Quota
@@ -36,6 +36,15 @@ def make_training_namespace(client: KubeClient, bounds: Mapping[str, str]) -> st
     """A training namespace of a test's own, its quota in force."""
     name = f"team-{next(NUMBERS)}"
     make_namespace(client, name, {TRAINING: TRAINING_VALUE})
+    client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {"name": QUOTA, "namespace": name},
+            "spec": default_requests(),
+        },
+        field_manager="tests",
+    )
     client.apply(
         {
             "apiVersion": "v1",
@@ -109,11 +118,23 @@ def test_the_quota_admits_the_gang_of_every_declared_shape(client: KubeClient, c
 
 
 def test_gpus_beyond_the_quota_are_rejected_and_pods_without_gpus_admitted(client: KubeClient) -> None:
-    namespace = make_training_namespace(client, quota_limits(Quota(gpus=16, pods=10)))
+    namespace = make_training_namespace(
+        client, quota_limits(Quota(cpu_millis=4000, memory_mib=4096, gpus=16, pods=10))
+    )
     create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
     with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
         create(client, namespace, [EIGHT_GPUS])
     create(client, namespace, [SAYS_NOTHING])
+
+
+def test_cpus_beyond_the_quota_are_rejected_and_pods_that_request_nothing_counted(client: KubeClient) -> None:
+    bounds = quota_limits(Quota(cpu_millis=1000, memory_mib=1024, gpus=0, pods=10))
+    namespace = make_training_namespace(client, bounds)
+    wide: Json = {"containers": [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "2"}}}]}
+    with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: requests.cpu=2"):
+        create(client, namespace, [wide])
+    create(client, namespace, [SAYS_NOTHING])
+    wait_until_counted(client, namespace, {"requests.cpu": "10m", "requests.memory": "16Mi"})
 
 
 def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
@@ -123,7 +144,9 @@ def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
 
 
 def test_terminated_pods_do_not_count(client: KubeClient) -> None:
-    namespace = make_training_namespace(client, quota_limits(Quota(gpus=0, pods=1)))
+    namespace = make_training_namespace(
+        client, quota_limits(Quota(cpu_millis=4000, memory_mib=4096, gpus=0, pods=1))
+    )
     name = f"pod-{next(NUMBERS)}"
     client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")
     wait_until_counted(client, namespace, {"pods": "1"})

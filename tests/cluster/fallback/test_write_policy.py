@@ -139,7 +139,7 @@ def placeholder() -> Json:
         taints=(),
         image=PLACEHOLDER_IMAGE,
     )
-    return placeholders(request)[0]
+    return next(iter(placeholders(request)))
 
 
 def in_template(api_version: str, change: Callable[[Json], Json]) -> Callable[[Json], Json]:

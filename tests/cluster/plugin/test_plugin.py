@@ -61,6 +61,7 @@ def test_an_event_that_a_tenant_forges_prints_one_line_without_control_character
             "kind": "JobSet",
             "namespace": NAMESPACE,
             "name": job,
+            "uid": obj(cluster.loop.job(job)["metadata"])["uid"],
         },
         "source": {"component": "holdfast-fallback"},
         "reason": "Moved",

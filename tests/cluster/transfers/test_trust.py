@@ -31,16 +31,11 @@ from pulumi_holdfast.controller.kube.client import (
 )
 from pulumi_holdfast.controller.kube.connection import Connection
 from pulumi_holdfast.controller.kube.objects import annotations_of, uid_of
-from pulumi_holdfast.kubernetes.fallback_controller.access import (
-    ControllerAccess,
-    ControllerAccessArgs,
-    role_ref,
-)
+from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess, role_ref
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import kubeconfig
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     TransferPolicy,
-    TransferPolicyArgs,
     account_from,
 )
 from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
@@ -203,8 +198,8 @@ def _prepare_there(client: KubeClient, services: TokenServices) -> None:
     accounts = (account_from(HOME), services.google_email, services.entra_object_id)
 
     def build() -> None:
-        ControllerAccess("access", ControllerAccessArgs(accepts=True))
-        TransferPolicy("transfers", TransferPolicyArgs(accounts=accounts))
+        ControllerAccess("access", accepts=True)
+        TransferPolicy("transfers", accounts=accounts)
         for name in (ACCEPTING, OTHER):
             args = TrainingNamespaceArgs(
                 namespace=name,

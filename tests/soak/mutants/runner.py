@@ -229,4 +229,5 @@ def _mutation(area: str, entry: dict[str, Any], areas: Mapping[str, Sequence[str
             f"{_AREAS} has no path for {entry['file']}: add one with the tests that must notice a change in it"
         )
     tests = entry.pop("tests", None) or areas[max(fitting, key=len)]
-    return Mutation(area=area, **{**entry, "tests": tuple(tests), "cluster": tuple(entry.get("cluster", ()))})
+    given: dict[str, Any] = {**entry, "tests": tuple(tests), "cluster": tuple(entry.get("cluster", ()))}
+    return Mutation(area=area, **given)

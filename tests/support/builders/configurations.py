@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar, cast
 from pulumi_holdfast.aws.config.rules import read_aws_platform
 from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.azure.config.rules import read_azure_platform
-from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.clouds import cloud_of
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.sections import ExistingCluster
@@ -282,14 +282,14 @@ def read_azure(
     return read_azure_platform(document, location=location, subscription_id=subscription, tenant_id=tenant)
 
 
-def nap_platform(change: Callable[[Document], object] = lambda _: None) -> NapPlatform:
+def nap_platform(change: Callable[[Document], object] = lambda _: None) -> AzurePlatform:
     """A valid platform on node auto-provisioning, after one change to its document."""
-    return cast("NapPlatform", read_azure(nap_document(change)))
+    return read_azure(nap_document(change))
 
 
-def fixed_platform(change: Callable[[Document], object] = lambda _: None) -> FixedPlatform:
+def fixed_platform(change: Callable[[Document], object] = lambda _: None) -> AzurePlatform:
     """A valid platform of scale sets, after one change to its document."""
-    return cast("FixedPlatform", read_azure(fixed_document(change)))
+    return read_azure(fixed_document(change))
 
 
 def azure_problems(

@@ -156,21 +156,6 @@ def _other_accelerator(program: Program) -> None:
         put(declared, "Standard_ND96isr_H100_v5", "vmSize")
 
 
-def _one_market(program: Program) -> None:
-    declared = pool(program, "cpu-spot")
-    if declared.type.startswith("kubernetes:"):
-        requirement = _requirement(program, "cpu-spot", "node.kubernetes.io/instance-type")
-        requirement["values"] = cast("list[Value]", requirement["values"])[:1]
-        spec = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])
-        cast("list[Value]", spec["requirements"]).append(
-            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["one"]}
-        )
-    elif declared.type.startswith("gcp:"):
-        put(declared, ["us-central1-a"], "nodeLocations")
-    else:
-        put(declared, ["1"], "availabilityZones")
-
-
 def _without_budget(program: Program) -> None:
     put(pool(program, "cpu-spot"), [{"nodes": "100%", "reasons": ["Empty"]}], "spec", "disruption", "budgets")
 
@@ -205,54 +190,6 @@ def _pod_on_spot_that_refuses(program: Program) -> None:
     }
     program.append(
         replace(ladder(program), type="kubernetes:core/v1:Pod", urn=f"{ladder(program).urn}-pod", props=body)
-    )
-
-
-def _floating_image(image: str) -> Callable[[Program], None]:
-    def change(program: Program) -> None:
-        body: Props = {
-            "metadata": {"name": "tool"},
-            "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
-        }
-        base = ladder(program)
-        program.append(
-            replace(base, type="kubernetes:apps/v1:Deployment", urn=f"{base.urn}-tool", props=body)
-        )
-
-    return change
-
-
-def _chart_without_version(program: Program) -> None:
-    release = next(
-        each for each in every(program, "helm.sh/v3:Release") if "://" in cast("str", each.props["chart"])
-    )
-    put(release, "^1.0", "version")
-
-
-def _wide_policy(program: Program) -> None:
-    statement: Props = {
-        "Effect": "Allow",
-        "Action": ["s3:GetObject", "s3:PutObject"],
-        "Resource": "arn:aws:s3:::all/*",
-    }
-    target = of(program, ":RolePolicy")
-    put(target, json.dumps({"Version": "2012-10-17", "Statement": [statement]}), "policy")
-
-
-def _wide_member(program: Program) -> None:
-    base = of(program, ":ManagedFolderIamMember")
-    body = {**base.props, "role": "roles/storage.objectUser"}
-    program.append(
-        replace(base, type="gcp:storage/bucketIAMMember:BucketIAMMember", urn=f"{base.urn}-wide", props=body)
-    )
-
-
-def _wide_assignment(program: Program) -> None:
-    account = "/subscriptions/0/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/checkpoints"
-    put(
-        of(program, ":RoleAssignment", "main-checkpoint-access-of-tabular-checkpoints-assignment"),
-        account,
-        "scope",
     )
 
 
@@ -291,7 +228,6 @@ CHANGES: tuple[Change, ...] = (
     Change(what="the spot pool has no taint", rule="spot-pools-tainted", stacks=(*KARPENTER, *GCP), apply=_untaint),
     Change(what="the on-demand pool has spot's taint", rule="spot-pools-tainted",
            stacks=("local", "aws-prod", "azure-prod", "gcp-prod"), apply=_spot_taint_on_demand),
-    Change(what="the spot pool buys in one market", rule="spot-pools-diversified", stacks=ALL, apply=_one_market),
     Change(what="the default pool is tainted", rule="default-pool-exists", stacks=(*KARPENTER, *AKS), apply=_without_default),
     Change(what="the pool consolidates", rule="no-voluntary-disruption", stacks=KARPENTER,
            apply=lambda p: put(pool(p, "cpu-spot"), "WhenEmptyOrUnderutilized", "spec", "disruption", "consolidationPolicy")),
@@ -339,25 +275,9 @@ CHANGES: tuple[Change, ...] = (
     Change(what="current blobs are deleted by age", rule="checkpoint-storage-protected", stacks=AZURE,
            apply=_set(":ManagementPolicy", {"delete": {"daysAfterModificationGreaterThan": 30.0}}, "policy", "rules", 0, "definition", "actions", "baseBlob")),
     Change(what="the account is not protected", rule="checkpoint-storage-protected", stacks=("azure-prod",), apply=_unprotected(":StorageAccount", "maincheckpoints")),
-    Change(what="a role reaches the whole bucket", rule="job-identities-scoped-to-prefix", stacks=AWS, apply=_wide_policy),
-    Change(what="pods are members of the whole bucket", rule="job-identities-scoped-to-prefix", stacks=GCP, apply=_wide_member),
-    Change(what="an identity has the whole account", rule="job-identities-scoped-to-prefix", stacks=AZURE, apply=_wide_assignment),
-    Change(what="everybody may call the API server", rule="api-server-not-public", stacks=AWS,
-           apply=_set("eks/cluster:Cluster", {"endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]}, "vpcConfig")),
-    Change(what="nothing is said of who may call the API server", rule="api-server-not-public", stacks=AWS,
-           apply=_set("eks/cluster:Cluster", {}, "vpcConfig")),
-    Change(what="everybody may call the API server", rule="api-server-not-public", stacks=GCP,
-           apply=lambda p: (put(of(p, "container/cluster:Cluster"), {"ipEndpointsConfig": {"enabled": True}}, "controlPlaneEndpointsConfig"), put(of(p, "container/cluster:Cluster"), {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}, "masterAuthorizedNetworksConfig"), put(of(p, "container/cluster:Cluster"), None, "privateClusterConfig"))[0]),
-    Change(what="everybody may call the API server", rule="api-server-not-public", stacks=AZURE,
-           apply=_set(":ManagedCluster", {"authorizedIPRanges": ["0.0.0.0/0"]}, "apiServerAccessProfile")),
-    Change(what="nothing is said of who may call the API server", rule="api-server-not-public", stacks=AZURE,
-           apply=_set(":ManagedCluster", None, "apiServerAccessProfile")),
-    Change(what="a chart's version is a range", rule="charts-and-images-pinned", stacks=(*AWS, *AZURE, *GCP), apply=_chart_without_version),
-    Change(what="an image has no tag", rule="charts-and-images-pinned", stacks=ALL, apply=_floating_image("registry.example.com:5000/train")),
-    Change(what="an image is the latest", rule="charts-and-images-pinned", stacks=ALL, apply=_floating_image("train:latest")),
-    Change(what="a namespace's quota is gone", rule="training-namespaces-have-quotas", stacks=ALL, apply=_gone(":ResourceQuota")),
+    Change(what="a namespace's quota is gone", rule="training-namespaces-have-quotas", stacks=ALL, apply=_gone(":ResourceQuota", "main-namespace-tabular-quota")),
     Change(what="a quota is smaller than a gang", rule="training-namespaces-have-quotas", stacks=ALL,
-           apply=_set(":ResourceQuota", "1", "spec", "hard", "pods")),
+           apply=_set(":ResourceQuota", "1", "spec", "hard", "pods", name="main-namespace-tabular-quota")),
     Change(what="the cluster makes NodePools of its own", rule="aks-single-autoscaling-mode", stacks=("azure-dev",),
            apply=_set(":ManagedCluster", "Auto", "nodeProvisioningProfile", "defaultNodePools")),
 )  # fmt: skip

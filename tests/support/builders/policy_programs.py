@@ -1,18 +1,16 @@
 """Programs as the policies see them: the repository's own stacks, which are compliant, and one that breaks every rule."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final, cast
 
-from faults import Asked
 from pack import RULES
 from pack import settings as settings_of
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import POOL, TRAINING
 from pulumi_holdfast.program.resources import Stack, StackResource, Value
-from rule import Finding, Level, Rule
+from rule import Asked, Finding, Level, Rule
 from rules.verdicts import RULE as VERDICTS_RULE
 from server import evaluate
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks, local_stacks
@@ -187,34 +185,25 @@ def _training(name: str, spec: Value) -> list[StackResource]:
 
 
 def _around() -> list[StackResource]:
-    """Clusters, checkpoint storage, identities, a chart and a class that break rules."""
-    everything = {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::b/*"}]}
-    both: list[Value] = [{"machineFamily": "n2", "spot": True}, {"machineFamily": "n2", "spot": False}]
+    """A cluster, checkpoint storage and a chart that break rules."""
     manual: Value = {"mode": "Manual"}
     of_aks: Value = {"nodeClassRef": {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "nap"}}
     nap = _object(
         "karpenter.sh/v1", "NodePool", {"metadata": {"name": "nap"}, "spec": {"template": {"spec": of_aks}}}
     )
-    closed: Value = {"enablePrivateCluster": True}
-    compute = _object(
-        "cloud.google.com/v1", "ComputeClass", {"metadata": {"name": "any"}, "spec": {"priorities": both}}
-    )
-    aks: dict[str, Value] = {"nodeProvisioningProfile": manual, "apiServerAccessProfile": closed}
+    aks: dict[str, Value] = {"nodeProvisioningProfile": manual}
     system: dict[str, Value] = {
         "mode": "System",
         "enableAutoScaling": True,
         "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
     }
     return [
-        resource("kubernetes:cloud.google.com/v1:ComputeClass", "any", compute),
         resource(
             "kubernetes:helm.sh/v3:Release",
             "karpenter",
             {"chart": "karpenter", "version": "^1.0", "values": {}},
         ),
         resource("aws:s3/bucket:Bucket", "checkpoints", {"forceDestroy": True}),
-        resource("aws:iam/rolePolicy:RolePolicy", "jobs", {"policy": json.dumps(everything)}),
-        resource("aws:eks/cluster:Cluster", "eks", {"vpcConfig": {"endpointPublicAccess": True}}),
         resource("azure-native:containerservice:ManagedCluster", "aks", aks),
         resource("azure-native:containerservice:AgentPool", "system", system),
         resource("kubernetes:karpenter.sh/v1:NodePool", "nap", nap),

@@ -104,9 +104,6 @@ def aks_node_pool(name: str = "a100") -> StackResource:
     return resource(NODE_POOL_TYPE, f"nap-{name}", {"metadata": {"name": name}, "spec": spec})
 
 
-COMPUTE_CLASS_TYPE = "kubernetes:cloud.google.com/v1:ComputeClass"
-
-
 def gke_pool(name: str, *, labels: Value = None, **config: Value) -> StackResource:
     """A node pool of GKE whose nodes are labelled with its name as the pool label, unless other labels are given."""
     marked = {POOL: name} if labels is None else labels
@@ -116,9 +113,3 @@ def gke_pool(name: str, *, labels: Value = None, **config: Value) -> StackResour
 def gke_pools() -> list[StackResource]:
     """A spot pool and an on-demand one."""
     return [gke_pool("a100-spot", spot=True), gke_pool("a100", spot=False)]
-
-
-def compute_class(*priorities: Value, name: str = "gpus") -> StackResource:
-    """A ComputeClass with these priorities."""
-    spec: Value = {"priorities": list(priorities), "whenUnsatisfiable": "DoNotScaleUp"}
-    return resource(COMPUTE_CLASS_TYPE, name, {"metadata": {"name": name}, "spec": spec})

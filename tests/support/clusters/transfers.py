@@ -24,10 +24,10 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,
-    binding_spec,
     copies_policy_spec,
     home_policy_spec,
 )
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import binding_spec
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     CONTROLLER_NAMESPACE,

@@ -77,17 +77,6 @@ class Pack:
             for each in answer.diagnostics
         ]
 
-    def remediated(self, resource: StackResource) -> Json | None:
-        """Remediate a resource, and return its new properties; None if nothing changes."""
-        request = analyzer_pb2.AnalyzeRequest(
-            type=resource.type, urn=resource.urn, name=resource.logical_name
-        )
-        json_format.ParseDict(on_the_wire(resource.props), request.properties)
-        answer = self.servicer.Remediate(request, NO_CONTEXT)
-        if not answer.remediations:
-            return None
-        return cast("Json", json_format.MessageToDict(answer.remediations[-1].properties))
-
 
 def stack_request(resources: Sequence[StackResource]) -> analyzer_pb2.AnalyzeStackRequest:
     """The engine's request at the end of a run."""

@@ -73,7 +73,7 @@ INVALID_EVERYWHERE: dict[str, Mistake] = {
     "a pod quota smaller than a gang": wrong(".namespaces[0].quota.pods", {"pods": 3}, "Write 4 or more", at=".namespaces[0].quota", shapes=[FINETUNE]),
     "a GPU quota of zero on a GPU ladder": wrong(".namespaces[0].quota.gpus", 0, "Remove it, to derive the number"),
     "a quota with enforced: false": wrong(".namespaces[0].quota.gpus", 64, "Remove one of them.", enforced=False),
-    "a CPU quota": wrong(".namespaces[0].quota.cpu", 400, "rejects every pod without a request"),
+    "a CPU quota smaller than a gang": wrong(".namespaces[0].quota.cpu", {"cpu": "100m"}, "or declare a smaller shape", at=".namespaces[0].quota", shapes=[FINETUNE]),
     "a quota that is not a mapping": wrong(".namespaces[0].quota", "none", "for example, `quota: {gpus: 64}`"),
     "a quota of zero pods": wrong(".namespaces[0].quota.pods", 0, "for example, `pods: 500`"),
     "too many failures": wrong(".namespaces[0].ladder[0].maxFailures", 99999, "for example, `maxFailures: 5`"),

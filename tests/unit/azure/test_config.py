@@ -12,9 +12,7 @@ from pulumi_holdfast.azure.config.sections import (
     AzureNewNetwork,
     AzurePlatform,
     AzureUpgrades,
-    FixedPlatform,
     Login,
-    NapPlatform,
     Outbound,
     Scaling,
 )
@@ -56,7 +54,7 @@ def test_one_pool_and_access_are_enough() -> None:
         ],
     }
     platform = read_azure(bare, subscription=None)
-    assert isinstance(platform, NapPlatform)
+    assert not platform.has_scale_sets, "node auto-provisioning is what a stack has that says nothing"
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.network == AzureNewNetwork()
     assert new_cluster(platform.cluster).system_nodes.count == 2
@@ -75,9 +73,8 @@ def test_provider_settings_become_fields_of_the_platform() -> None:
 
 def test_scaling_determines_the_kind_of_pools() -> None:
     assert nap_platform().cluster.scaling is Scaling.NAP
-    platform = fixed_platform()
-    assert isinstance(platform, FixedPlatform)
-    assert platform.cluster.scaling is Scaling.FIXED
+    assert not nap_platform().has_scale_sets
+    assert fixed_platform().has_scale_sets
 
 
 def test_a_family_has_every_size_of_the_location() -> None:

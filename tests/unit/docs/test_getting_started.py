@@ -16,7 +16,7 @@ from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.network import ISOLATED_SERVICES
 from pulumi_holdfast.aws.preflight.checks import quota_demands
 from pulumi_holdfast.azure import role_assignments as azure
-from pulumi_holdfast.azure.config.sections import AzurePlatform, FixedPlatform, Login, NapPlatform, Scaling
+from pulumi_holdfast.azure.config.sections import AzurePlatform, Login, Scaling
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
 from pulumi_holdfast.azure.control_plane.control_plane import SYSTEM_TAINT
 from pulumi_holdfast.config import versions
@@ -58,7 +58,8 @@ KARPENTER_AND_EFA = {"karpenter": versions.KARPENTER, "aws-efa-k8s-device-plugin
 IMAGES = (f"jobset/jobset:v{versions.JOBSET}", f"kuberay/operator:v{versions.KUBERAY}")
 PLUGIN = f"nvidia/k8s-device-plugin:v{versions.NVIDIA_DEVICE_PLUGIN}"
 PYTHON, PYTHON_DIGEST = versions.PYTHON_IMAGE.split("@")
-OURS = (f"library/python:{PYTHON}", f"pause:{versions.PAUSE}")
+PAUSE, PAUSE_DIGEST = versions.PAUSE.split("@")
+OURS = (f"library/python:{PYTHON}", f"pause:{PAUSE}")
 KARPENTER = (f"karpenter/controller:{versions.KARPENTER}", versions.KARPENTER_IMAGE_DIGEST)
 MIRRORS = {
     "aws": Mirror(
@@ -92,7 +93,7 @@ def aws_platform(stack: str) -> AwsPlatform:
 
 def azure_platform(stack: str) -> AzurePlatform:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
-    assert isinstance(platform, NapPlatform | FixedPlatform)
+    assert isinstance(platform, AzurePlatform), "it is a stack on Azure"
     return platform
 
 
@@ -117,14 +118,8 @@ def test_quotas_on_aws_cover_full_pools(stack: str) -> None:
 
 def azure_pools(platform: AzurePlatform) -> Iterator[tuple[Pool, tuple[Machine, ...]]]:
     """Each pool, with the machines that it may have."""
-    if isinstance(platform, NapPlatform):
-        for nap in platform.pools:
-            yield nap.as_pool(platform.location), nap.machines(platform.location)
-        return
-    for fixed in platform.pools:
-        machine = fixed.machine()
-        assert machine is not None
-        yield fixed.as_pool(), (machine,)
+    for pool in platform.pools:
+        yield pool.as_pool(platform.location), pool.machines(platform.location)
 
 
 def azure_needs(platform: AzurePlatform) -> Needs:
@@ -231,7 +226,7 @@ def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
     assert command in PAGES["azure"].text
     assert f"--location {platform.location}" in PAGES["azure"].text
     for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
-        for key in filter(None, (new_cluster(stack.cluster).database_key, stack.checkpoints.kms_key)):
+        for key in filter(None, (new_cluster(stack.cluster).secrets_key, stack.checkpoints.kms_key)):
             _, project, _, location, _, ring, _, name = key.split("/")
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
             assert command in PAGES["gcp"].text

@@ -6,11 +6,10 @@ from typing import cast
 
 from pack import RULES
 from pulumi_holdfast.ladder.json import Json
-from remediation import remediations
 from tests.support.doc_pages import ROOT, DocPage
 
 PAGE = DocPage.read("docs/policies.md")
-NAMES = {rule.name for rule in RULES} | {fix.name for fix in remediations()}
+NAMES = {rule.name for rule in RULES}
 
 
 def cells(chapter: str, columns: int) -> list[list[str]]:
@@ -42,10 +41,6 @@ def test_every_setting_is_listed_with_its_default() -> None:
         for name, setting in rule.settings.items()
     ]
     assert cells("## Settings", 4) == written
-
-
-def test_every_remediation_is_listed() -> None:
-    assert [row[0] for row in cells("## Remediation", 2)] == [fix.name for fix in remediations()]
 
 
 def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_have() -> None:

@@ -27,6 +27,15 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed) == sorted([*(file.name for file in DOCS.glob("*.md")), "adr/README.md"])
 
 
+def test_the_tests_that_the_page_on_tenants_names_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "tenants.md").read_text(encoding="utf-8")))
+    files = (ROOT / "tests" / "cluster" / "tenancy").glob("test_*.py")
+    assert named
+    assert named <= {
+        name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)
+    }
+
+
 def test_the_troubleshooting_page_quotes_messages_exactly() -> None:
     written = " ".join(source_text(ROOT / source) for source in SOURCES)
     assert quoted()

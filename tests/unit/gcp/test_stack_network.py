@@ -37,7 +37,9 @@ def test_a_new_network_has_the_configured_ranges(name: str) -> None:
             for key in ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
         ),
     ]
-    assert found == [getattr(asked, field) for field in ("nodes_cidr", "pods_cidr", "services_cidr")]
+    assert found == [getattr(asked, field) for field in ("cidr", "pods_cidr", "services_cidr")], (
+        "nodes, pods and Services, each where they are looked for"
+    )
     assert text(cluster, "subnetwork") == f"{subnetwork.name}-id"
     assert value(subnetwork, "privateIpGoogleAccess") is True
 

@@ -69,7 +69,7 @@ def test_namespaces_are_deleted_before_what_their_finalizers_need(cloud: str, na
         assert earlier >= names(recording, ":NodePool", ":AgentPool", ":ComputeClass"), (
             "pods hold their nodes"
         )
-        assert "main-fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert "main-fallback-policy" in earlier, "its ladder is one of these"
         assert "main-fallback-controller-deployment" in earlier, "a job that is half way is not left there"
         assert earlier >= names(recording, "MutatingAdmissionPolicyBinding"), "pods would stay pending"
         own = f"main-checkpoint-access-of-{namespace.parent.removeprefix('main-namespace-')}"

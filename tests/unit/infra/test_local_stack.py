@@ -33,7 +33,7 @@ def test_operators_and_job_policies_are_deleted_before_what_they_need() -> None:
     for policy in stack().of("MutatingAdmissionPolicy"):
         if "paramKind" in mapping(policy, "spec"):
             earlier = stack().everything_before(policy)
-            assert "main-fallback-policy-crd" in earlier, "without it the API server rejects every job"
+            assert "main-fallback-policy" in earlier, "without it the API server rejects every job"
 
 
 def test_ladders_have_the_facts_of_their_pools() -> None:

@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 from pydantic import ValidationError
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
-from pulumi_holdfast.azure.config.sections import FixedPlatform, NapPlatform
+from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.network_validation import fewest_bits
 from pulumi_holdfast.config.sections import ControllerSection
@@ -75,7 +75,7 @@ CLOUDS: Mapping[str, Cloud] = {
         cloud_configs.azure(),
         {"location", "subscription_id", "tenant_id"},
         "pulumi_azure_native",
-        (NapPlatform, FixedPlatform),
+        (AzurePlatform,),
         {"scaling", "vmSizes", "publicName", "ladder"},
     ),
     "gcp": Cloud(

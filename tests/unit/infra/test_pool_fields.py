@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from pulumi_holdfast.aws.config.sections import AwsPool
-from pulumi_holdfast.azure.config.sections import FixedPool, NapPool
+from pulumi_holdfast.azure.config.sections import AzurePool
 from pulumi_holdfast.gcp.config.sections import GcpPool
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.local.config.sections import LocalPool
@@ -141,8 +141,8 @@ POOLS: Final[Mapping[str, Sequence[Document]]] = {
 SECTIONS: Final[Mapping[str, type[BaseModel]]] = {
     "aws": AwsPool,
     "gcp": GcpPool,
-    "nap": NapPool,
-    "fixed": FixedPool,
+    "nap": AzurePool,
+    "fixed": AzurePool,
     "local": LocalPool,
 }
 
@@ -297,7 +297,13 @@ READ_ONLY: Final[Mapping[str, Mapping[str, str]]] = {
     "gcp": {
         "default": "GKE's autoscaler has no order of pools: a pod that selects nothing fits no other one"
     },
-    "fixed": {"default": "AKS's autoscaler has no order of pools"},
+    "nap": {"spotMaxPrice": "of scale sets: refused", "reservation": "of scale sets: refused"},
+    "fixed": {
+        "default": "AKS's autoscaler has no order of pools",
+        "families": "of node auto-provisioning: refused",
+        "vcpus": "of node auto-provisioning: refused",
+        "rollOut": "of node auto-provisioning: refused",
+    },
 }
 
 

@@ -28,7 +28,7 @@ def test_job_validation_follows_job_admission_and_precedes_namespaces(cloud: str
             stack.one(":ValidatingAdmissionPolicy", f"main-job-validation-{name}")
         )
         assert earlier >= job_admission, "validation of unchanged jobs would reject all of them"
-        assert "main-fallback-policy-crd" in earlier, "jobs are validated by their ladders"
+        assert "main-fallback-policy" in earlier, "jobs are validated by their ladders"
     for ladder in stack.of(":FallbackPolicy"):
         earlier = stack.everything_before(ladder)
         assert earlier >= {f"main-job-validation-{name}-binding" for name in VALIDATIONS}, (
@@ -81,7 +81,7 @@ def namespaces(stack: str) -> list[tuple[StackResource, Json]]:
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_quota_holds_every_gang_and_every_pool_of_the_ladder(stack: str) -> None:
     for ladder, hard in namespaces(stack):
-        assert hard.keys() == {GPUS, "pods"}
+        assert hard.keys() == {"requests.cpu", "requests.memory", GPUS, "pods"}, "what pools cost"
         facts = [obj(tier["facts"]) for tier in objects(obj(ladder.props["spec"])["tiers"])]
         nodes = [float(str(pool["maxNodes"])) for pool in facts]
         each_gpus = [float(str(obj(pool["machine"])["gpus"])) for pool in facts]

@@ -22,6 +22,12 @@ KINDS: list[tuple[str, str, Json, Json]] = [
     ("v1", "Node", {"spec": {"podCIDR": "10.0.0.0/24"}}, {"spec": {"pod_cidr": "10.0.0.0/24"}}),
     ("v1", "PersistentVolume", {"spec": {"storageClassName": ""}}, {"spec": {"storage_class_name": ""}}),
     ("v1", "PersistentVolumeClaim", {"spec": {"volumeName": "v"}}, {"spec": {"volume_name": "v"}}),
+    (
+        "v1",
+        "LimitRange",
+        {"spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "10m"}}]}},
+        {"spec": {"limits": [{"type": "Container", "default_request": {"cpu": "10m"}}]}},
+    ),
     ("v1", "ResourceQuota", {"spec": {"hard": {"pods": "4"}}}, {"spec": {"hard": {"pods": "4"}}}),
     ("v1", "Service", {"spec": {"clusterIP": "None"}}, {"spec": {"cluster_ip": "None"}}),
     (

@@ -20,6 +20,7 @@ from tests.support.inputs import objects, text, value
 from tests.support.ladders import FACTS, SHAPES
 
 URI = "file:///checkpoints/vision"
+QUOTA = Quota(cpu_millis=64_500, memory_mib=2048, gpus=96, pods=1000)
 ARGS = TrainingNamespaceArgs(
     namespace="vision",
     ladder=Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100"))),
@@ -59,12 +60,23 @@ def test_the_ladder_contains_the_known_facts_of_its_pools_and_the_shapes_of_its_
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_a_quota_limits_gpus_and_pods_in_the_namespace(preview: bool) -> None:
-    recording = recorded(replace(ARGS, quota=Quota(gpus=96, pods=1000)), preview=preview)
+def test_a_quota_limits_what_pools_cost_in_the_namespace(preview: bool) -> None:
+    recording = recorded(replace(ARGS, quota=QUOTA), preview=preview)
     quota = recording.one("core/v1:ResourceQuota")
-    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}
-    assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "96", "pods": "1000"}}
-    assert not recorded().of("core/v1:ResourceQuota")
+    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}, "policies need it"
+    assert quota.inputs["spec"] == {
+        "hard": {
+            "requests.cpu": "64500m",
+            "requests.memory": "2Gi",
+            "requests.nvidia.com/gpu": "96",
+            "pods": "1000",
+        }
+    }
+    (defaults,) = objects(recording.one("core/v1:LimitRange"), "spec", "limits")
+    assert defaults["defaultRequest"] == {"cpu": "10m", "memory": "16Mi"}, (
+        "the API server would reject containers without requests"
+    )
+    assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
 
 
 def test_the_fallback_controller_may_move_the_jobs() -> None:
@@ -90,9 +102,9 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 
 
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
-    recording = recorded(replace(ARGS, quota=Quota(gpus=96, pods=1000)))
+    recording = recorded(replace(ARGS, quota=QUOTA))
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
-    assert len(inside) == 5
+    assert len(inside) == 6, "service account, checkpoints, ladder, quota, default requests and role binding"
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} is created in the namespace"
         assert resource.deleted_with == "vision-namespace", f"{resource.name} is deleted with the namespace"

@@ -29,21 +29,35 @@ A100 = facts(machine(96, gpus=8))
 CPU = facts(machine(4), machine(16), max_nodes=20)
 
 
+def quota(gpus: int, pods: int, *, cpus: int, nodes: int) -> Quota:
+    """The quota of pools with so many nodes of 64 GiB, with what their helpers get beside them."""
+    return Quota(
+        cpu_millis=(cpus + BESIDE) * 1000,
+        memory_mib=nodes * 65_536 + BESIDE * 2048,
+        gpus=gpus,
+        pods=pods + BESIDE,
+    )
+
+
 @pytest.mark.parametrize(
-    ("settings", "pools", "shapes", "quota", "reason"),
+    ("settings", "pools", "shapes", "expected", "reason"),
     [
-        (QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()], Quota(gpus=(8 + 4) * 8, pods=8 * 96 + 4 * 110 + BESIDE), "jobs may be on all tiers; a pod for each CPU, up to the kubelet's limit"),
-        (QuotaSettings(), [CPU], [], Quota(gpus=0, pods=20 * 16 + BESIDE), "the largest machine of a pool; a ladder of CPUs has no GPUs"),
-        (QuotaSettings(), [CPU], [shape(pods=1000, gpus=1)], Quota(gpus=1000, pods=1000 + BESIDE), "a gang wider than the pools is admitted; reachability reports it"),
-        (QuotaSettings(gpus=32), [A100], [], Quota(gpus=32, pods=8 * 96 + BESIDE), "one configured number"),
-        (QuotaSettings(gpus=32, pods=64), [A100], [], Quota(gpus=32, pods=64), "or both"),
+        (QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()], quota((8 + 4) * 8, 8 * 96 + 4 * 110, cpus=8 * 96 + 4 * 192, nodes=12), "jobs may be on all tiers; a pod for each CPU, up to the kubelet's limit"),
+        (QuotaSettings(), [CPU], [], quota(0, 20 * 16, cpus=20 * 16, nodes=20), "the largest machine of a pool; a ladder of CPUs has no GPUs"),
+        (QuotaSettings(), [CPU], [shape(pods=1000, gpus=1)], quota(1000, 1000, cpus=1000, nodes=20), "a gang wider than the pools is admitted; reachability reports it"),
+        (QuotaSettings(gpus=32), [A100], [], quota(32, 8 * 96, cpus=8 * 96, nodes=8), "one configured number"),
+        (QuotaSettings(cpu_millis=1, memory_mib=2, gpus=32, pods=64), [A100], [], Quota(cpu_millis=1, memory_mib=2, gpus=32, pods=64), "or all"),
         (QuotaSettings(enforced=False), [A100], [shape()], None, "with enforced: false"),
     ],
 )  # fmt: skip
 def test_quota_is_the_capacity_of_the_pools_or_as_configured(
-    settings: QuotaSettings, pools: list[PoolSummary], shapes: list[Shape], quota: Quota | None, reason: str
+    settings: QuotaSettings,
+    pools: list[PoolSummary],
+    shapes: list[Shape],
+    expected: Quota | None,
+    reason: str,
 ) -> None:
-    assert quota_of(settings, pools, shapes) == quota, reason
+    assert quota_of(settings, pools, shapes) == expected, reason
 
 
 @pytest.mark.parametrize(
@@ -61,14 +75,16 @@ def test_quota_for_every_gang_is_valid(settings: QuotaSettings) -> None:
         (QuotaSettings(gpus=31), "gpus", 32),
         (QuotaSettings(gpus=0), "gpus", 32),
         (QuotaSettings(pods=3), "pods", 4),
+        (QuotaSettings(cpu_millis=3999), "cpu", 4),
+        (QuotaSettings(memory_mib=4095), "memory", "4Gi"),
     ],
 )
-def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str, needed: int) -> None:
+def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str, needed: int | str) -> None:
     shapes = [shape("test", pods=4, gpus=2), shape(), shape("other", pods=2, gpus=8)]
     (problem,) = quota_problems(settings, shapes, AT, on_gpus=True)
-    assert problem.field == f"{AT}.{field}"
-    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value
-    assert problem.fix.startswith(f"Write {needed} or more")
+    assert problem.field == f"{AT}.{field}", "the field is named"
+    assert needed != 32 or "shape finetune (4 pods of 8 GPUs" in problem.value, "the largest shape"
+    assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
 
 
 def test_quota_without_gpus_is_reported_if_the_ladder_has_gpus() -> None:
@@ -96,6 +112,8 @@ pools = st.lists(
 any_settings = st.builds(
     QuotaSettings,
     enforced=st.booleans(),
+    cpu_millis=st.none() | st.integers(1, 500_000),
+    memory_mib=st.none() | st.integers(1, 500_000),
     gpus=st.none() | st.integers(0, 5000),
     pods=st.none() | st.integers(1, 5000),
 )
@@ -112,6 +130,8 @@ def test_valid_quota_admits_the_gang_of_every_shape(
         assert quota is not None
         assert each.pods <= quota.pods, f"{each.title} is admitted"
         assert each.pods * each.requests.gpus <= quota.gpus, f"{each.title} gets its GPUs"
+        assert each.pods * each.requests.cpu_millis <= quota.cpu_millis
+        assert each.pods * each.requests.memory_mib <= quota.memory_mib
 
 
 @given(pools=pools, shapes=shapes)
@@ -124,5 +144,5 @@ def test_default_quota_never_limits_the_ladders_pools(pools: list[PoolSummary], 
 
 @pytest.mark.parametrize(("vcpus", "pods"), [(1, 1), (109, 109), (110, 110), (111, 110), (448, 110)])
 def test_default_quota_counts_a_pod_for_each_cpu_up_to_the_kubelet_limit(vcpus: int, pods: int) -> None:
-    quota = quota_of(QuotaSettings(), [facts(machine(vcpus), max_nodes=1)], [])
-    assert quota == Quota(gpus=0, pods=pods + BESIDE)
+    found = quota_of(QuotaSettings(), [facts(machine(vcpus), max_nodes=1)], [])
+    assert found == quota(0, pods, cpus=vcpus, nodes=1)

@@ -45,6 +45,7 @@ def test_it_creates_a_namespace_two_releases_and_the_instance_types(preview: boo
     assert made == [
         "kubernetes:core/v1:ConfigMap",
         "kubernetes:core/v1:Namespace",
+        "kubernetes:core/v1:ResourceQuota",
         "kubernetes:helm.sh/v3:Release",
         "kubernetes:helm.sh/v3:Release",
     ]

@@ -6,35 +6,21 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pulumi.runtime.proto import analyzer_pb2
 
-from faults import Asked
 from pack import RULES
 from pack import settings as settings_of
-from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
-from pulumi_holdfast.program.namespaces.ladders import ladder_of, training_namespaces
-from pulumi_holdfast.program.pools import karpenter
-from pulumi_holdfast.program.pools.all_pools import DeclaredPool
-from pulumi_holdfast.program.resources import Stack, StackResource, is_fallback_policy
-from rule import Finding, Level, Settings
-from rules.verdicts import RULE as VERDICTS
+from pulumi_holdfast.ladder.json import UNKNOWN
+from pulumi_holdfast.program.resources import Stack, StackResource
+from rule import Asked, Finding, Level
 from server import evaluate
 from tests.support.builders.policy_changes import CHANGES, Change
-from tests.support.builders.policy_programs import program, stopping
+from tests.support.builders.policy_programs import program
 from tests.support.builders.stack_resources import (
-    A100_SPOT,
-    NODE_POOL_TYPE,
     aks_cluster,
     aks_node_pool,
     aks_pools,
-    capacity_requirement,
     compliant,
-    compute_class,
     gke_pools,
-    ladder,
-    namespace,
-    node_pool,
-    pools,
     resource,
 )
 from tests.support.fakes.policy_engine import Pack
@@ -64,8 +50,7 @@ def proven_violations(stack: Sequence[StackResource]) -> set[str]:
 @st.composite
 def damaged_clouds(draw: st.DrawFn) -> list[StackResource]:
     """A small stack with pools of GKE and AKS, some of whose resources are malformed."""
-    on_gke = [*gke_pools(), compute_class({"nodepools": ["a100-spot"]}, {"spot": True})]
-    stack = [*compliant(), *on_gke, *aks_pools(), aks_cluster(), aks_node_pool()]
+    stack = [*compliant(), *gke_pools(), *aks_pools(), aks_cluster(), aks_node_pool()]
     for index in draw(st.sets(st.integers(0, len(stack) - 1), min_size=1)):
         props = draw(damaged(stack[index].props).filter(lambda found: isinstance(found, Mapping)))
         assert isinstance(props, Mapping)
@@ -118,102 +103,3 @@ def test_unknown_value_beside_a_violation_does_not_hide_it(change: Change) -> No
 def test_stack_of_nothing_has_no_findings() -> None:
     asked = [Asked(rule=rule, settings=settings_of(rule, None)) for rule in RULES]
     assert not any(evaluate(Stack(), asked).values())
-
-
-def test_ladder_with_which_a_rule_fails_silences_no_other_namespace() -> None:
-    def find(resources: Sequence[StackResource], _: Settings) -> Sequence[Finding]:
-        ladders = [ladder_of(each).namespace for each in resources if is_fallback_policy(each.type)]
-        spaces = [each.name for each in training_namespaces(resources)]
-        if "odd" in ladders:
-            raise KeyError("odd")
-        return [Finding(urn="", message=f"{name}: {name in ladders}") for name in spaces]
-
-    names = ("vision", "odd", "speech")
-    stack = Stack([*map(namespace, names), *(ladder(namespace=name) for name in names)])
-    asked = Asked(rule=replace(VERDICTS, find=find), settings={})
-    messages = [each.message for each in evaluate(stack, [asked])[VERDICTS.name]]
-    assert messages[:2] == ["vision: True", "speech: True"]
-    assert "so it proves nothing of the namespace of ladder" in messages[2]
-    assert len(messages) == 3
-
-
-def pool_named(name: str) -> StackResource:
-    """An on-demand NodePool with its name as the pool label."""
-    return node_pool(name, capacity_requirement("on-demand"))
-
-
-def failing_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let every rule that reads the NodePool with this name raise."""
-    read = karpenter._pool  # pyright: ignore[reportPrivateUsage] - a fault of our own
-
-    def faulty(
-        resource: StackResource, label: str | Unknown | None, resources: Sequence[StackResource]
-    ) -> DeclaredPool:
-        if resource.logical_name == name:
-            raise KeyError("odd")
-        return read(resource, label, resources)
-
-    monkeypatch.setattr(karpenter, "_pool", faulty)
-
-
-def test_pool_with_which_rules_fail_silences_only_the_ladders_that_name_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names = ("vision", "speech", "odd", "later")
-    ladders = [
-        ladder([{"pool": "a100"}], namespace="vision"),
-        ladder([A100_SPOT], namespace="speech"),
-        ladder([{"pool": "a100"}, {"pool": "odd"}], namespace="odd"),
-        ladder(UNKNOWN, namespace="later"),
-    ]
-    urns = [f"{each.urn}-{name}" for each, name in zip(ladders, names, strict=True)]
-    own = [replace(each, urn=urn) for each, urn in zip(ladders, urns, strict=True)]
-    stack = [*map(namespace, names), *own, *pools(), pool_named("odd")]
-    failing_on(monkeypatch, "odd")
-    found = Pack().violations(stack)
-    verdicts = [each.message for each in found if each.rule == "training-verdicts"]
-    assert any(each.startswith("namespace 'vision': ") for each in verdicts)
-    (stops,) = [
-        each for each in found if each.rule == "training-ladder-ends-on-demand" and each.urn == urns[1]
-    ]
-    assert "namespace 'speech'" in stops.message
-    failed = [
-        each for each in found if each.rule == "training-ladder-ends-on-demand" and "failed" in each.message
-    ]
-    about = sorted(each.message.partition("proves nothing ")[2].partition(":")[0] for each in failed)
-    assert about == [
-        "of 'odd'",
-        "of the namespace of ladder 'vision-ladder-later'",
-        "of the namespace of ladder 'vision-ladder-odd'",
-    ]
-    assert {each.level for each in failed} == {analyzer_pb2.MANDATORY}
-    let_pass = Pack()
-    let_pass.configure({}, {"stopOnFault": False}, of="training-verdicts")
-    stopping = {each.message for each in let_pass.violations(stack) if each.level == analyzer_pb2.MANDATORY}
-    assert not any("failed" in each for each in stopping)
-    assert any("namespace 'speech'" in each for each in stopping)
-
-
-def test_pool_left_out_by_a_fault_makes_no_platform_rule_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    resources = program("aws-prod")
-    assert "default-pool-exists" not in stopping(resources, strict=True)
-    failing_on(
-        monkeypatch,
-        next(
-            each.logical_name for each in resources if "cpu" in each.logical_name and "NodePool" in each.type
-        ),
-    )
-    found = stopping(resources, strict=True).get("default-pool-exists", [])
-    assert all("failed" in each for each in found)
-
-
-def test_rule_that_fails_with_every_pool_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(resources: Sequence[StackResource], _: Settings) -> Sequence[Finding]:
-        if any(each.type == NODE_POOL_TYPE for each in resources):
-            raise KeyError("odd")
-        return []
-
-    asked = Asked(rule=replace(VERDICTS, find=find), settings={})
-    stack = Stack(pool_named(f"pool-{number}") for number in range(40))
-    (told,) = evaluate(stack, [asked])[VERDICTS.name]
-    assert "so it proves nothing here" in told.message

@@ -27,7 +27,6 @@ from tests.support.builders.stack_resources import (
     A100_SPOT,
     capacity_requirement,
     compliant,
-    compute_class,
     ladder,
     namespace,
     node_pool,
@@ -38,7 +37,6 @@ from tests.support.fakes.policy_engine import NO_CONTEXT, Pack, Violation, stack
 
 MANDATORY = "training-ladder-ends-on-demand"
 ADVISORY = "training-ladder-end-unknown"
-CLASSES = "compute-class-single-capacity-type"
 VERDICTS = "training-verdicts"
 
 
@@ -162,13 +160,6 @@ def test_resources_are_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(server, "stack_resources", counted)
     violations_of(compliant())
     assert len(reads) == 1
-
-
-def test_mixed_compute_class_is_reported_on_the_class() -> None:
-    mixed = compute_class({"spot": True}, {"spot": False})
-    (verdict,) = by(CLASSES, violations_of([*compliant(), mixed]))
-    assert "on-demand and spot nodes" in verdict.message
-    assert verdict.urn == mixed.urn
 
 
 def test_every_policy_has_a_level_a_severity_and_a_fix() -> None:

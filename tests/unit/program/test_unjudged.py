@@ -24,7 +24,7 @@ from tests.support.doc_pages import ROOT
 
 _REGISTERED: Final = re.compile(r"__init__\(\s*'(kubernetes:[\w.]+/v\w+:\w+)'")
 #: Kinds that rules read without a table of their fields.
-_READ: Final = {"kubernetes:scheduling.k8s.io:PriorityClass", "kubernetes:cloud.google.com:ComputeClass"}
+_READ: Final = {"kubernetes:scheduling.k8s.io:PriorityClass"}
 
 
 @cache
@@ -110,6 +110,7 @@ OTHERS: Final[Mapping[str, tuple[StackResource, str]]] = {
     "a Deployment on a pool": (made("kubernetes:apps/v1:Deployment", where="web", spec={"template": {"spec": SPOT}}), "Deployment 'other'"),
     "a patch of a NodePool": (made("kubernetes:karpenter.sh/v1:NodePoolPatch", where=None), "change an object that is judged without it"),
     "a NodePool of another version": (made("kubernetes:karpenter.sh/v1beta1:NodePool", where=None), "it is read as v1"),
+    "a class of GKE": (made("kubernetes:cloud.google.com/v1:ComputeClass", where=None), "no rule reads its kind"),
     "a chart": (resource("kubernetes:helm.sh/v3:Release", "ray", {"chart": "oci://charts/kuberay-operator"}), "chart 'kuberay-operator' (Release 'ray')"),
     "a Fargate profile": (resource("aws:eks/fargateProfile:FargateProfile", "all", {}), "take pods off the pools"),
     "a cluster of Azure's classic provider": (resource("azure:containerservice/kubernetesCluster:KubernetesCluster", "aks", {}), "no rule reads this provider"),

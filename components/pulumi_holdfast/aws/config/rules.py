@@ -61,12 +61,8 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
     yield from _access(platform)
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     if platform.checkpoints.drop_key and platform.checkpoints.kms:
-        yield Problem(
-            field=f"{rules.CHECKPOINTS}.dropKey",
-            value="true with kms: true",
-            allowed="true only with kms: false, once no checkpoint under the key is needed",
-            fix="Leave it out.",
-        )
+        allowed = "true only with kms: false, once no checkpoint under the key is needed"
+        yield Problem(f"{rules.CHECKPOINTS}.dropKey", "true with kms: true", allowed, "Leave it out.")
     yield from _pull_through_cache(platform)
     yield from _network(platform)
     yield from rules.pool_and_ladder_problems(
@@ -96,28 +92,20 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
     services = IPv4Network(cluster.service_cidr)
     private = any(services.subnet_of(one) for one in _FOR_SERVICES)
     if not private or not _WIDEST_SERVICES <= services.prefixlen <= _NARROWEST_SERVICES:
-        yield Problem(
-            field=f"{rules.CLUSTER}.serviceCidr",
-            value=format_value(cluster.service_cidr),
-            allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within "
-            + ", ".join(str(one) for one in _FOR_SERVICES),
-            fix="Leave it out, or write, for example, 172.20.0.0/16.",
+        allowed = f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within " + ", ".join(
+            str(one) for one in _FOR_SERVICES
         )
+        fix = "Leave it out, or write, for example, 172.20.0.0/16."
+        yield Problem(f"{rules.CLUSTER}.serviceCidr", format_value(cluster.service_cidr), allowed, fix)
     if cluster.secrets_key is not None and cluster.secrets_key.split(":")[3] != platform.region:
-        yield Problem(
-            field=f"{rules.CLUSTER}.secretsKey",
-            value=format_value(cluster.secrets_key),
-            allowed=f"a key in {platform.region}, the cluster's region",
-            fix="Write a key of this region, or leave it out: the stack then creates one.",
-        )
+        allowed = f"a key in {platform.region}, the cluster's region"
+        fix = "Write a key of this region, or leave it out: the stack then creates one."
+        yield Problem(f"{rules.CLUSTER}.secretsKey", format_value(cluster.secrets_key), allowed, fix)
     if cluster.logs.retain_days not in RETENTION_DAYS:
         close = min(RETENTION_DAYS, key=lambda days: abs(days - cluster.logs.retain_days))
-        yield Problem(
-            field=f"{rules.CLUSTER}.logs.retainDays",
-            value=str(cluster.logs.retain_days),
-            allowed=f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days",
-            fix=f"Write {close}.",
-        )
+        got = str(cluster.logs.retain_days)
+        allowed = f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days"
+        yield Problem(f"{rules.CLUSTER}.logs.retainDays", got, allowed, f"Write {close}.")
     yield from _system_machines(cluster.system_nodes.instance_types, market)
 
 
@@ -125,28 +113,19 @@ def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
     blocks, field = cluster.public_access_cidrs, f"{rules.CLUSTER}.publicAccessCidrs"
     everywhere, allowed = networks.covers_internet(blocks), cluster.allow_public_access_from_anywhere
     if everywhere and not allowed:
-        yield Problem(
-            field=field,
-            value="the whole internet",
-            allowed="the public blocks of your network, or none for a private endpoint",
-            fix="Write your own addresses, such as 203.0.113.0/24; or add `allowPublicAccessFromAnywhere: true`.",
+        valid = "the public blocks of your network, or none for a private endpoint"
+        fix = (
+            "Write your own addresses, such as 203.0.113.0/24; or add `allowPublicAccessFromAnywhere: true`."
         )
+        yield Problem(field, "the whole internet", valid, fix)
     if allowed and not everywhere:
-        yield Problem(
-            field=f"{rules.CLUSTER}.allowPublicAccessFromAnywhere",
-            value="true, but publicAccessCidrs is not the whole internet",
-            allowed="true only with publicAccessCidrs: [0.0.0.0/0]",
-            fix="Leave it out.",
-        )
+        got = "true, but publicAccessCidrs is not the whole internet"
+        valid = "true only with publicAccessCidrs: [0.0.0.0/0]"
+        yield Problem(f"{rules.CLUSTER}.allowPublicAccessFromAnywhere", got, valid, "Leave it out.")
     elif not blocks and not cluster.private_access_cidrs:
-        yield Problem(
-            field=field,
-            value="nothing, and privateAccessCidrs is empty too",
-            allowed="one of the two, with the addresses of every client of the API server except nodes",
-            fix="Set one of them; otherwise only nodes, not `pulumi up`, can reach the API server. Write your public "
-            "address, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a private endpoint, write "
-            "privateAccessCidrs with the network in which `pulumi up` runs.",
-        )
+        valid = "one of the two, with the addresses of every client of the API server except nodes"
+        fix = "Set one of them; otherwise only nodes, not `pulumi up`, can reach the API server. Write your public address, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a private endpoint, write privateAccessCidrs with the network in which `pulumi up` runs."
+        yield Problem(field, "nothing, and privateAccessCidrs is empty too", valid, fix)
     yield from networks.private_block_problems(
         blocks, field, fix="Leave it out: clients inside the network use the private endpoint."
     )
@@ -167,12 +146,9 @@ def _system_machines(types: Sequence[str], market: rules.MachineMarket) -> Itera
         )
     architectures = sorted({machine.arch for machine in machines.values()})
     if len(architectures) > 1:
-        yield Problem(
-            field=at,
-            value=f"machines of {' and '.join(architectures)}",
-            allowed="machines of one architecture, because a node group has one image",
-            fix="Remove those of one architecture.",
-        )
+        got = f"machines of {' and '.join(architectures)}"
+        allowed = "machines of one architecture, because a node group has one image"
+        yield Problem(at, got, allowed, "Remove those of one architecture.")
 
 
 def _access(platform: AwsPlatform) -> Iterator[Problem]:
@@ -189,45 +165,33 @@ def _access(platform: AwsPlatform) -> Iterator[Problem]:
         own, partition = principal.split(":")[1], platform.partition
         if own != partition:
             meant = format_value(principal.replace(f"arn:{own}:", f"arn:{partition}:", 1))
-            yield Problem(
-                field=field,
-                value=format_value(principal),
-                allowed=f"principals of this region's partition, whose ARNs start with arn:{partition}:",
-                fix=f"Write {meant}, if that is the principal.",
-            )
+            allowed = f"principals of this region's partition, whose ARNs start with arn:{partition}:"
+            fix = f"Write {meant}, if that is the principal."
+            yield Problem(field, format_value(principal), allowed, fix)
     for index, _ in rules.repeated([principal for _, principal in principals]):
         field, principal = principals[index]
-        yield Problem(
-            field=field,
-            value=f"{format_value(principal)}, a duplicate",
-            allowed="each principal once, in admins or in access: EKS has one access entry for it",
-            fix="Remove one of the two. An entry of access can list several namespaces.",
-        )
+        allowed = "each principal once, in admins or in access: EKS has one access entry for it"
+        fix = "Remove one of the two. An entry of access can list several namespaces."
+        yield Problem(field, f"{format_value(principal)}, a duplicate", allowed, fix)
 
 
 def _pull_through_cache(platform: AwsPlatform) -> Iterator[Problem]:
     caches, at = platform.pull_through_cache, f"{PLATFORM}.pullThroughCache"
     if caches and platform.partition != "aws":
-        yield Problem(
-            field=at,
-            value=f"upstream registries in {platform.region}",
-            allowed="nothing in the regions of China and GovCloud, where ECR has no pull through cache",
-            fix="Leave it out, and copy large images to a registry of this region.",
-        )
+        allowed = "nothing in the regions of China and GovCloud, where ECR has no pull through cache"
+        fix = "Leave it out, and copy large images to a registry of this region."
+        yield Problem(at, f"upstream registries in {platform.region}", allowed, fix)
     if caches and platform.network.isolated:
-        yield Problem(
-            field=at,
-            value="upstream registries with an isolated network",
-            allowed="nothing: through an interface endpoint, ECR imports an image only with a route to the internet",
-            fix="Leave it out, and copy large images to mirror.images; or leave out isolated.",
+        allowed = (
+            "nothing: through an interface endpoint, ECR imports an image only with a route to the internet"
         )
+        fix = "Leave it out, and copy large images to mirror.images; or leave out isolated."
+        yield Problem(at, "upstream registries with an isolated network", allowed, fix)
     for index, _ in rules.repeated([cache.prefix for cache in caches]):
-        yield Problem(
-            field=f"{at}[{index}].prefix",
-            value=f"{format_value(caches[index].prefix)}, a duplicate",
-            allowed="a prefix of its own for each upstream: ECR has one rule for it",
-            fix="Write another prefix, or remove one of the two.",
-        )
+        got = f"{format_value(caches[index].prefix)}, a duplicate"
+        allowed = "a prefix of its own for each upstream: ECR has one rule for it"
+        fix = "Write another prefix, or remove one of the two."
+        yield Problem(f"{at}[{index}].prefix", got, allowed, fix)
     for index, cache in enumerate(caches):
         yield from _credential(cache, platform.region, f"{at}[{index}].credentialArn")
 
@@ -235,37 +199,23 @@ def _pull_through_cache(platform: AwsPlatform) -> Iterator[Problem]:
 def _credential(cache: AwsPullThroughCache, region: str, field: str) -> Iterator[Problem]:
     arn, is_open = cache.credential_arn, cache.upstream in OPEN_UPSTREAMS
     if arn is None and not is_open:
-        yield Problem(
-            field=field,
-            value="nothing",
-            allowed=f"a secret with credentials of {cache.upstream}, without which ECR does not read it",
-            fix="Create one with `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME`, and write its ARN.",
-        )
+        allowed = f"a secret with credentials of {cache.upstream}, without which ECR does not read it"
+        fix = "Create one with `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME`, and write its ARN."
+        yield Problem(field, "nothing", allowed, fix)
     elif arn is not None and is_open:
-        yield Problem(
-            field=field,
-            value=format_value(arn),
-            allowed=f"nothing: ECR reads {cache.upstream} without credentials",
-            fix="Leave it out.",
-        )
+        allowed = f"nothing: ECR reads {cache.upstream} without credentials"
+        yield Problem(field, format_value(arn), allowed, "Leave it out.")
     elif arn is not None and arn.split(":")[3] != region:
-        yield Problem(
-            field=field,
-            value=format_value(arn),
-            allowed=f"a secret in {region}, the stack's region",
-            fix="Create the secret there, and write its ARN.",
-        )
+        fix = "Create the secret there, and write its ARN."
+        yield Problem(field, format_value(arn), f"a secret in {region}, the stack's region", fix)
 
 
 def _network(platform: AwsPlatform) -> Iterator[Problem]:
     network = platform.network
     if network.isolated and platform.mirror.images is None:
-        yield Problem(
-            field=f"{rules.NETWORK}.isolated",
-            value="true, without mirror.images",
-            allowed="true with a mirror, because nodes cannot pull images from the internet",
-            fix="Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated.",
-        )
+        allowed = "true with a mirror, because nodes cannot pull images from the internet"
+        fix = "Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated."
+        yield Problem(f"{rules.NETWORK}.isolated", "true, without mirror.images", allowed, fix)
     if isinstance(network, AwsExistingNetwork):
         yield from rules.duplicate_problems(
             network.private_subnet_ids, f"{rules.NETWORK}.privateSubnetIds", "subnet"
@@ -277,12 +227,9 @@ def _network(platform: AwsPlatform) -> Iterator[Problem]:
         yield from zone_problems(_named_zones(platform), platform.region, f"{rules.NETWORK}.zones")
         yield from _room(platform, network)
         if network.isolated and network.nat is not None:
-            yield Problem(
-                field=f"{rules.NETWORK}.nat",
-                value=f"{network.nat.value} in an isolated network",
-                allowed="nothing, because NAT gives access to the internet",
-                fix="Leave out nat or isolated.",
-            )
+            got = f"{network.nat.value} in an isolated network"
+            allowed = "nothing, because NAT gives access to the internet"
+            yield Problem(f"{rules.NETWORK}.nat", got, allowed, "Leave out nat or isolated.")
 
 
 #: The addresses that AWS reserves in a subnet.
@@ -340,12 +287,9 @@ def zone_problems(zones: Sequence[str], region: str, at: str) -> Iterator[Proble
     last = max((known[-1] for known in zones_of(region)), default="z")
     for index, zone in enumerate(zones):
         if not re.fullmatch(rf"{re.escape(region)}[a-{last}]", zone, re.ASCII):
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=format_value(zone),
-                allowed=f"a zone of {region}, the stack's region: {region}a, {region}b and so on",
-                fix=f'Write "{region}{zone[-1]}", or change aws:region.',
-            )
+            allowed = f"a zone of {region}, the stack's region: {region}a, {region}b and so on"
+            fix = f'Write "{region}{zone[-1]}", or change aws:region.'
+            yield Problem(f"{at}[{index}]", format_value(zone), allowed, fix)
 
 
 def _pool(pool: AwsPool, platform: AwsPlatform, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
@@ -377,12 +321,10 @@ def _machines(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[P
     for index, name in enumerate(pool.instance_types):
         machine = market.here.get(name)
         if pool.capacity is CapacityType.SPOT and machine is not None and not machine.on_spot:
-            yield Problem(
-                field=f"{at}.instanceTypes[{index}]",
-                value=f"{format_value(name)} on a spot pool",
-                allowed="a machine type that EC2 offers on spot; it never offers this one",
-                fix="Leave it out, or write capacity: on-demand.",
-            )
+            got = f"{format_value(name)} on a spot pool"
+            allowed = "a machine type that EC2 offers on spot; it never offers this one"
+            fix = "Leave it out, or write capacity: on-demand."
+            yield Problem(f"{at}.instanceTypes[{index}]", got, allowed, fix)
 
 
 def _families_and_sizes(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
@@ -394,24 +336,19 @@ def _families_and_sizes(pool: AwsPool, market: rules.MachineMarket, at: str) -> 
             if name not in useful:
                 close = [found for found in get_close_matches(name, known, n=2) if found != name]
                 other = "sizes" if place == 0 else "families"
-                yield Problem(
-                    field=f"{at}.{field}[{index}]",
-                    value=f"{format_value(name)}, which matches no machine of this pool in {market.region}",
-                    allowed=f"{field} that match a machine together with the pool's {other}",
-                    fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
-                )
+                got = f"{format_value(name)}, which matches no machine of this pool in {market.region}"
+                allowed = f"{field} that match a machine together with the pool's {other}"
+                fix = f'Write "{close[0]}", or remove it.' if close else "Remove it."
+                yield Problem(f"{at}.{field}[{index}]", got, allowed, fix)
     yield from rules.mixed_gpu_problems(chosen, f"{at}.families")
 
 
 def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[Problem]:
     without = [machine.name for machine in machines if not machine.efa_interfaces]
     if pool.efa and without:
-        yield Problem(
-            field=f"{at}.efa",
-            value=f"true, but these have no Elastic Fabric Adapter: {', '.join(without)}",
-            allowed="true only if all machines of the pool have one",
-            fix="Remove these machines, or efa.",
-        )
+        got = f"true, but these have no Elastic Fabric Adapter: {', '.join(without)}"
+        allowed = "true only if all machines of the pool have one"
+        yield Problem(f"{at}.efa", got, allowed, "Remove these machines, or efa.")
     yield from rules.mixed_architecture_problems(machines, at)
 
 
@@ -421,13 +358,10 @@ def _zones(pool: AwsPool, platform: AwsPlatform, at: str) -> Iterator[Problem]:
     yield from outside
     for index, zone in enumerate(zones if network_zones and not outside else ()):
         if zone not in network_zones:
-            yield Problem(
-                field=f"{at}.zones[{index}]",
-                value=format_value(zone),
-                allowed=f"the zones of the network: {', '.join(network_zones)}",
-                fix="Write one of them, or add it to network.zones.",
-            )
-    if pool.placement_group:
+            allowed = f"the zones of the network: {', '.join(network_zones)}"
+            advice = "Write one of them, or add it to network.zones."
+            yield Problem(f"{at}.zones[{index}]", format_value(zone), allowed, advice)
+    if pool.compact_placement:
         example = next(iter([*zones, *network_zones]), f"{platform.region}a")
         fix = f"Add `zones: [{example}]`, or leave it out."
         yield from rules.one_zone_problems(zones, f"{at}.compactPlacement", "placement is within a zone", fix)
@@ -442,18 +376,12 @@ def _reservation(pool: AwsPool, at: str) -> Iterator[Problem]:
     if pool.capacity is not CapacityType.RESERVED:
         return
     if len(pool.instance_types or ()) != 1:
-        yield Problem(
-            field=f"{at}.instanceTypes",
-            value=f"{len(pool.instance_types or ())} instance types on a reserved pool",
-            allowed="one instance type, because a reservation is of one",
-            fix="Write instanceTypes with the type of the reservation.",
-        )
+        got = f"{len(pool.instance_types or ())} instance types on a reserved pool"
+        allowed = "one instance type, because a reservation is of one"
+        advice = "Write instanceTypes with the type of the reservation."
+        yield Problem(f"{at}.instanceTypes", got, allowed, advice)
     fix = "Write zones with the zone of the reservation."
     yield from rules.one_zone_problems(pool.zones or (), f"{at}.zones", "a reservation is in one", fix)
-    if pool.placement_group:
-        yield Problem(
-            field=f"{at}.compactPlacement",
-            value="true on a reserved pool",
-            allowed="nothing: a reservation has the placement it was made with, and EC2 launches into no other group from it",
-            fix="Leave it out.",
-        )
+    if pool.compact_placement:
+        allowed = "nothing: a reservation has the placement it was made with, and EC2 launches into no other group from it"
+        yield Problem(f"{at}.compactPlacement", "true on a reserved pool", allowed, "Leave it out.")

@@ -434,13 +434,13 @@ class AwsPool(KarpenterPoolSection):
         default=False,
         description="the machines have Elastic Fabric Adapters and a security group that allows traffic between them",
     )
-    placement_group: bool = Field(default=False, alias="compactPlacement", description=COMPACT_TEXT)
+    compact_placement: bool = Field(default=False, description=COMPACT_TEXT)
     reservation: AwsReservation | None = Field(
         default=None,
         description="on reserved pools",
         examples=['{id: cr-0123456789abcdef0, ends: "2026-12-08T11:30:00Z"}'],
     )
-    volume_gib: int = Field(
+    disk_gib: int = Field(
         default=100,
         alias="diskGiB",
         ge=30,

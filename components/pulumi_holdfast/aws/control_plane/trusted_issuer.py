@@ -8,7 +8,7 @@ from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_aws.eks import IdentityProviderConfig
 
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import account_prefix
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class TrustedIssuer(ComponentResource):
                 "client_id": args.audience,
                 "username_claim": "sub",
                 "username_prefix": account_prefix(args.cluster),
-                "required_claims": {"sub": ACCOUNT},
+                "required_claims": {"sub": CONTROLLER_ACCOUNT},
             },
             # A second one, made before the first is deleted, would be refused.
             opts=ResourceOptions(parent=self, delete_before_replace=True),

@@ -22,11 +22,8 @@ from pulumi_holdfast.azure.config.sections import (
     AzureMaintenanceExclusion,
     AzureNewNetwork,
     AzurePlatform,
+    AzurePool,
     AzureSystemNodes,
-    FixedPlatform,
-    FixedPool,
-    NapPlatform,
-    NapPool,
     Scaling,
     zones_here,
 )
@@ -56,21 +53,8 @@ def read_azure_platform(
     has none, with every problem of the rules.
     """
     settings = {LOCATION: location, SUBSCRIPTION: subscription_id, TENANT: tenant_id}
-    platform = parse(FixedPlatform if _is_fixed(document) else NapPlatform, document, settings)
+    platform = parse(AzurePlatform, document, settings)
     return checked(platform, azure_problems(platform))
-
-
-def _is_fixed(document: Json) -> bool:
-    """Whether the pools of a document are scale sets, not pools of node auto-provisioning: the choice of the model."""
-    cluster, pools = document.get("cluster"), document.get("pools")
-    scaling = cluster.get("scaling", Scaling.NAP.value) if isinstance(cluster, Mapping) else None
-    if scaling in list(Scaling):
-        return scaling == Scaling.FIXED.value
-    # A typo in this field, or above it, must not cause a problem in every pool.
-    written = pools if isinstance(pools, list | tuple) else ()
-    return any(
-        isinstance(pool, Mapping) and ("spotMaxPrice" in pool or "reservation" in pool) for pool in written
-    )
 
 
 def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
@@ -91,23 +75,16 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
             most_nodes = sum(pool.max_nodes for pool in platform.pools) + cluster.system_nodes.count + 1
             yield from _network(network, cluster.access, most_nodes)
     yield from _checkpoints(platform.checkpoints, platform.location)
-    if isinstance(platform, FixedPlatform):
+    if platform.has_scale_sets:
         yield from _scale_set_names([pool.name for pool in platform.pools])
-        yield from rules.pool_and_ladder_problems(
-            platform,
-            platform.pools,
-            problems_of=lambda pool, at: _fixed_pool(pool, market, at),
-            as_pool=FixedPool.as_pool,
-            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
-        )
-    else:
-        yield from rules.pool_and_ladder_problems(
-            platform,
-            platform.pools,
-            problems_of=lambda pool, at: _nap_pool(pool, market, at),
-            as_pool=lambda pool: pool.as_pool(market.region),
-            a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
-        )
+    of_pool = _fixed_pool if platform.has_scale_sets else _nap_pool
+    yield from rules.pool_and_ladder_problems(
+        platform,
+        platform.pools,
+        problems_of=lambda pool, at: of_pool(pool, market, at),
+        as_pool=lambda pool: pool.as_pool(market.region),
+        a_default_pool="{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}",
+    )
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from _container_names(platform.namespaces)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
@@ -128,12 +105,10 @@ def _cluster(
     disks, subscription = cluster.disk_encryption_set, platform.subscription_id
     own = disks.split("/")[2] if disks is not None else ""
     if disks is not None and subscription is not None and own.lower() != subscription.lower():
-        yield Problem(
-            field=f"{rules.CLUSTER}.diskEncryptionSet",
-            value=f"a disk encryption set in the subscription {own}",
-            allowed=f"one in {subscription}, the stack's: Azure uses a set only within its subscription",
-            fix=f"Create one there, or change {SUBSCRIPTION}.",
-        )
+        got = f"a disk encryption set in the subscription {own}"
+        allowed = f"one in {subscription}, the stack's: Azure uses a set only within its subscription"
+        fix = f"Create one there, or change {SUBSCRIPTION}."
+        yield Problem(f"{rules.CLUSTER}.diskEncryptionSet", got, allowed, fix)
 
 
 _ONE_WAY_IN: Final = "one of public and private: true"
@@ -143,35 +118,18 @@ def _access(access: AzureAccess) -> Iterator[Problem]:
     """Access that no client can use, or that the whole internet can use."""
     at = f"{rules.CLUSTER}.access"
     if access.public is None and not access.private:
-        yield Problem(
-            field=at,
-            value="neither public nor private: true",
-            allowed=_ONE_WAY_IN,
-            fix="Add your public address, such as `public: {cidrs: [203.0.113.7/32]}`; or "
-            "`private: true`, and run `pulumi up` in the stack's network or one connected to it.",
-        )
+        fix = "Add your public address, such as `public: {cidrs: [203.0.113.7/32]}`; or `private: true`, and run `pulumi up` in the stack's network or one connected to it."
+        yield Problem(at, "neither public nor private: true", _ONE_WAY_IN, fix)
     if access.public is not None and access.private:
-        yield Problem(
-            field=at,
-            value="both",
-            allowed=f"{_ONE_WAY_IN}: AKS allows no public addresses for a private cluster",
-            fix="Remove one of the two.",
-        )
+        allowed = f"{_ONE_WAY_IN}: AKS allows no public addresses for a private cluster"
+        yield Problem(at, "both", allowed, "Remove one of the two.")
     if access.public_name and not access.private:
-        yield Problem(
-            field=f"{at}.publicName",
-            value="true without private: true",
-            allowed="true for a private cluster: the name of a public one is always public",
-            fix="Leave it out.",
-        )
+        allowed = "true for a private cluster: the name of a public one is always public"
+        yield Problem(f"{at}.publicName", "true without private: true", allowed, "Leave it out.")
     cidrs, field = access.public.cidrs if access.public is not None else (), f"{at}.public.cidrs"
     if networks.covers_internet(cidrs):
-        yield Problem(
-            field=field,
-            value="the whole internet",
-            allowed="the public blocks of your network",
-            fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
-        )
+        fix = "Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public."
+        yield Problem(field, "the whole internet", "the public blocks of your network", fix)
     yield from rules.duplicate_problems(cidrs, field, "block")
     yield from networks.private_block_problems(
         cidrs, field, fix="Write the public address of its NAT gateway; or `private: true` instead of public."
@@ -182,24 +140,20 @@ def _exclusions(exclusions: Sequence[AzureMaintenanceExclusion], at: str) -> Ite
     """Exclusions that end before they start, or that overlap."""
     for index, exclusion in enumerate(exclusions):
         if exclusion.end < exclusion.start:
-            yield Problem(
-                field=f"{at}[{index}].end",
-                value=f"{exclusion.end}, before the start {exclusion.start}",
-                allowed="the start date or a later one: the last day without upgrades",
-                fix="Write a later date.",
-            )
+            got = f"{exclusion.end}, before the start {exclusion.start}"
+            allowed = "the start date or a later one: the last day without upgrades"
+            yield Problem(f"{at}[{index}].end", got, allowed, "Write a later date.")
             continue
         # Dates with the year first compare as text.
         before = (other for other in enumerate(exclusions[:index]) if other[1].start <= exclusion.end)
         found = next(((place, other) for place, other in before if exclusion.start <= other.end), None)
         if found is not None:
             place, other = found
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{exclusion.start} to {exclusion.end}, which overlaps {at}[{place}]",
-                allowed="days of no other exclusion",
-                fix=f"Write one instead: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
+            got = f"{exclusion.start} to {exclusion.end}, which overlaps {at}[{place}]"
+            fix = (
+                f"Write one instead: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}."
             )
+            yield Problem(f"{at}[{index}]", got, "days of no other exclusion", fix)
 
 
 #: The number of addresses that Azure reserves in a subnet.
@@ -246,25 +200,20 @@ def _ranges_of_aks(ranges: Sequence[networks.Range]) -> Iterator[Problem]:
     for one in ranges:
         kept = next((block for block in _NETWORK_OF_AKS if one.block.overlaps(block)), None)
         if kept is not None:
-            yield Problem(
-                field=one.field,
-                value=f"{format_value(str(one.block))}, which overlaps {kept}",
-                allowed="a block that does not overlap "
+            got = f"{format_value(str(one.block))}, which overlaps {kept}"
+            allowed = (
+                "a block that does not overlap "
                 + " and ".join(str(block) for block in _NETWORK_OF_AKS)
-                + ", which AKS reserves",
-                fix="Leave it out, or write another block.",
+                + ", which AKS reserves"
             )
+            yield Problem(one.field, got, allowed, "Leave it out, or write another block.")
 
 
 def _egress(network: AzureExistingNetwork, access: AzureAccess, field: str) -> Iterator[Problem]:
     if access.public is not None and not network.egress_cidrs:
-        yield Problem(
-            field=field,
-            value="nothing, but the API server has a public address",
-            allowed="the public egress addresses of the subnet's nodes, which reach the API server at its public address",
-            fix="Add the address of the NAT gateway or the firewall from `az network public-ip show --ids ID --query "
-            "ipAddress`, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
-        )
+        allowed = "the public egress addresses of the subnet's nodes, which reach the API server at its public address"
+        fix = "Add the address of the NAT gateway or the firewall from `az network public-ip show --ids ID --query ipAddress`, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access."
+        yield Problem(field, "nothing, but the API server has a public address", allowed, fix)
     yield from rules.duplicate_problems(network.egress_cidrs, field, "block")
     yield from networks.private_block_problems(
         network.egress_cidrs, field, fix="Write the public address of the NAT gateway or the firewall."
@@ -273,12 +222,9 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess, field: str) -> I
 
 def _checkpoints(checkpoints: AzureCheckpoints, location: str) -> Iterator[Problem]:
     if checkpoints.redundancy == "Standard_ZRS" and not zones_here(location):
-        yield Problem(
-            field=f"{rules.CHECKPOINTS}.redundancy",
-            value=f"Standard_ZRS in {location}, which has no zones",
-            allowed="Standard_LRS in this location",
-            fix="Write `redundancy: Standard_LRS`.",
-        )
+        got = f"Standard_ZRS in {location}, which has no zones"
+        fix = "Write `redundancy: Standard_LRS`."
+        yield Problem(f"{rules.CHECKPOINTS}.redundancy", got, "Standard_LRS in this location", fix)
     cidrs, field = checkpoints.allowed_cidrs, f"{rules.CHECKPOINTS}.allowedCidrs"
     yield from rules.duplicate_problems(cidrs, field, "block")
     yield from networks.private_block_problems(
@@ -293,23 +239,23 @@ def _container_names(namespaces: Sequence[NamespaceSection]) -> Iterator[Problem
         name = namespace.name
         if not is_container_name(name):
             shorter = re.sub(r"-+", "-", name)[:most].strip("-")
-            yield Problem(
-                field=f"{rules.NAMESPACES}[{index}].name",
-                value=format_value(name),
-                allowed=f"{fewest} to {most} characters without consecutive hyphens: its checkpoints are in a "
-                "container with this name",
-                fix=f'Write another name, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
-            )
+            allowed = f"{fewest} to {most} characters without consecutive hyphens: its checkpoints are in a container with this name"
+            fix = f'Write another name, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".'
+            yield Problem(f"{rules.NAMESPACES}[{index}].name", format_value(name), allowed, fix)
 
 
-def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
-    if pool.capacity is CapacityType.RESERVED:
-        yield Problem(
-            field=f"{at}.capacity",
-            value="reserved with `scaling: nap`",
-            allowed="spot or on-demand: Karpenter's provider for Azure does not know capacity reservations",
-            fix=RESERVED_NEEDS_FIXED,
+def _nap_pool(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    if pool.capacity is CapacityType.RESERVED or pool.reservation is not None:
+        field = "capacity" if pool.reservation is None else "reservation"
+        allowed = "spot or on-demand: Karpenter's provider for Azure does not know capacity reservations"
+        yield Problem(f"{at}.{field}", "reserved with `scaling: nap`", allowed, RESERVED_NEEDS_FIXED)
+    if pool.spot_max_price is not None:
+        allowed = "nothing: AKS's node auto-provisioning requests every spot machine with −1, up to the on-demand price"
+        fix = (
+            "Leave it out: a tier's procurementTimeout moves jobs if spot has no capacity. For a cap, write `scaling: fixed` under "
+            "cluster, where spot pools have spotMaxPrice."
         )
+        yield Problem(f"{at}.spotMaxPrice", f"{pool.spot_max_price:g} with `scaling: nap`", allowed, fix)
     wrong = list(_nap_machines(pool, market, at))
     yield from wrong
     if not wrong:
@@ -317,21 +263,30 @@ def _nap_pool(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[P
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
-def _fixed_pool(pool: FixedPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
-    if len(pool.vm_sizes) > 1:
-        yield Problem(
-            field=f"{at}.vmSizes",
-            value=f"{len(pool.vm_sizes)} VM sizes with `scaling: fixed`",
-            allowed="one, because a scale set has one VM size",
-            fix="Write one of them. If it is often out of capacity, add a pool for each size and a tier for each pool; or write "
-            "`scaling: nap` under cluster, where a pool can have several sizes.",
-        )
-    yield from _named_machine(pool.vm_size, market, f"{at}.vmSizes[0]")
-    yield from _price_cap(pool, f"{at}.spotMaxPrice")
-    example = "reservation: {group: ID}"
-    yield from rules.reservation_problems(
-        pool.capacity, {"reservation": pool.reservation}, at, example=example
+def _fixed_pool(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+    sizes, one_size = pool.vm_sizes or (), "one, because a scale set has one VM size"
+    chosen = next(
+        (name for name, value in (("families", pool.families), ("vcpus", pool.vcpus)) if value), None
     )
+    if chosen is not None:
+        fix = "Write vmSizes, with one size for each pool. With `scaling: nap` under cluster, a pool can have several."
+        yield Problem(f"{at}.{chosen}", f"{chosen} with `scaling: fixed`", f"vmSizes with {one_size}", fix)
+    elif not sizes:
+        yield Problem(f"{at}.vmSizes", "nothing", one_size, "Add `vmSizes: [Standard_D4ds_v5]`.")
+    elif len(sizes) > 1:
+        fix = (
+            "Write one of them. If it is often out of capacity, add a pool for each size and a tier for each pool; or write "
+            "`scaling: nap` under cluster, where a pool can have several sizes."
+        )
+        yield Problem(f"{at}.vmSizes", f"{len(sizes)} VM sizes with `scaling: fixed`", one_size, fix)
+    if sizes:
+        yield from _named_machine(sizes[0], market, f"{at}.vmSizes[0]")
+    if pool.roll_out:
+        fix = "Leave it out: AKS upgrades the nodes of a scale set, in the maintenance window."
+        yield Problem(f"{at}.rollOut", "true with `scaling: fixed`", "false", fix)
+    yield from _price_cap(pool, f"{at}.spotMaxPrice")
+    sources, example = {"reservation": pool.reservation}, "reservation: {group: ID}"
+    yield from rules.reservation_problems(pool.capacity, sources, at, example=example)
     yield from _zones(pool.zones, market.region, f"{at}.zones")
 
 
@@ -348,41 +303,40 @@ def _scale_set_names(names: Sequence[str]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         other = first.setdefault(agent_pool_name(name), name)
         if other != name:
-            yield Problem(
-                field=f"{rules.POOLS}[{index}].name",
-                value=f"{format_value(name)}, whose scale set would be {agent_pool_name(name)}, as that of {other}",
-                allowed="names with different letters and digits: AKS allows no hyphen in the name of a node pool",
-                fix=f"Rename one of the two, such as {format_value(f'{name}-2')}.",
+            got = (
+                f"{format_value(name)}, whose scale set would be {agent_pool_name(name)}, as that of {other}"
             )
+            allowed = (
+                "names with different letters and digits: AKS allows no hyphen in the name of a node pool"
+            )
+            fix = f"Rename one of the two, such as {format_value(f'{name}-2')}."
+            yield Problem(f"{rules.POOLS}[{index}].name", got, allowed, fix)
 
 
 #: The number of decimals that AKS allows in a price cap.
 _DECIMALS: Final = 5
 
 
-def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
+def _price_cap(pool: AzurePool, field: str) -> Iterator[Problem]:
     cap = pool.spot_max_price
     if cap is None:
         return
     if pool.capacity is not CapacityType.SPOT:
-        yield Problem(
-            field=field,
-            value=f"{cap:g} on a pool that is {pool.capacity.value}",
-            allowed="nothing: only spot machines have a variable price",
-            fix="Leave it out.",
-        )
+        allowed = "nothing: only spot machines have a variable price"
+        yield Problem(field, f"{cap:g} on a pool that is {pool.capacity.value}", allowed, "Leave it out.")
     elif cap != NO_CAP and not (math.isfinite(cap) and cap > 0 and round(cap, _DECIMALS) == cap):
-        yield Problem(
-            field=field,
-            value=f"{cap:g}",
-            allowed=f"USD per hour, more than 0, with up to {_DECIMALS} decimals; or -1 for up to the on-demand price",
-            fix=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
-            if math.isfinite(cap) and round(cap, _DECIMALS) > 0
-            else "Leave it out for up to the on-demand price.",
+        allowed = (
+            f"USD per hour, more than 0, with up to {_DECIMALS} decimals; or -1 for up to the on-demand price"
         )
+        fix = (
+            f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
+            if math.isfinite(cap) and round(cap, _DECIMALS) > 0
+            else "Leave it out for up to the on-demand price."
+        )
+        yield Problem(field, f"{cap:g}", allowed, fix)
 
 
-def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
+def _nap_machines(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     """The problems of a pool's selection of VM sizes with node auto-provisioning."""
     wrong = list(
         rules.machine_selection_problems(
@@ -399,38 +353,31 @@ def _nap_machines(pool: NapPool, market: rules.MachineMarket, at: str) -> Iterat
         yield from _families_and_vcpus(pool, market.region, at)
 
 
-def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Problem]:
+def _families_and_vcpus(pool: AzurePool, location: str, at: str) -> Iterator[Problem]:
     families, numbers = pool.families or (), pool.vcpus or ()
     there = _numbers_by_family(location)
     how = " on spot" if pool.capacity is CapacityType.SPOT else ""
     unknown = [name for name in families if name not in there]
     for name in unknown:
-        yield Problem(
-            field=f"{at}.families[{families.index(name)}]",
-            value=f"{format_value(name)}, a family without a VM size{how} in {location}",
-            allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
-            fix=rules.close_fix(name, there, "Remove it."),
-        )
+        got = f"{format_value(name)}, a family without a VM size{how} in {location}"
+        allowed = "a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5"
+        fix = rules.close_fix(name, there, "Remove it.")
+        yield Problem(f"{at}.families[{families.index(name)}]", got, allowed, fix)
     if unknown:
         # Another family may have these numbers of vCPUs.
         return
     known = {number for name in families for number in there[name]}
     for index, number in enumerate(numbers):
         if number not in known:
-            yield Problem(
-                field=f"{at}.vcpus[{index}]",
-                value=f"{number}, the vCPUs of no VM size of {', '.join(families)}{how}",
-                allowed=f"a number of vCPUs of these families: {', '.join(map(str, sorted(known)))}",
-                fix="Write one of them, or remove it.",
-            )
+            got = f"{number}, the vCPUs of no VM size of {', '.join(families)}{how}"
+            allowed = f"a number of vCPUs of these families: {', '.join(map(str, sorted(known)))}"
+            yield Problem(f"{at}.vcpus[{index}]", got, allowed, "Write one of them, or remove it.")
     for index, name in enumerate(families):
         if known & set(numbers) and there[name].isdisjoint(numbers):
-            yield Problem(
-                field=f"{at}.families[{index}]",
-                value=f"{format_value(name)}, a family without a VM size of {' or '.join(map(str, numbers))} vCPUs{how}",
-                allowed=f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
-                fix="Remove it, or add one of its numbers to vcpus.",
-            )
+            got = f"{format_value(name)}, a family without a VM size of {' or '.join(map(str, numbers))} vCPUs{how}"
+            allowed = f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}"
+            fix = "Remove it, or add one of its numbers to vcpus."
+            yield Problem(f"{at}.families[{index}]", got, allowed, fix)
     yield from rules.mixed_gpu_problems(pool.machines(location), f"{at}.families")
 
 
@@ -468,17 +415,9 @@ def _zones(zones: Sequence[str], location: str, at: str) -> Iterator[Problem]:
     yield from rules.duplicate_problems(zones, at, "zone")
     there = zones_here(location)
     if zones and not there:
-        yield Problem(
-            field=at,
-            value=f"{', '.join(zones)} in {location}, which has no zones",
-            allowed="no zones",
-            fix=f"Leave it out, or change {LOCATION}.",
-        )
+        got = f"{', '.join(zones)} in {location}, which has no zones"
+        yield Problem(at, got, "no zones", f"Leave it out, or change {LOCATION}.")
     for index, zone in enumerate(zones if there else ()):
         if zone not in there:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{zone} in {location}",
-                allowed=f"one of its zones: {', '.join(there)}",
-                fix=f"Write {there[0]}.",
-            )
+            allowed = f"one of its zones: {', '.join(there)}"
+            yield Problem(f"{at}[{index}]", f"{zone} in {location}", allowed, f"Write {there[0]}.")

@@ -22,7 +22,6 @@ from pulumi_holdfast.config.fields import (
 )
 from pulumi_holdfast.config.sections import (
     POOLS_TEXT,
-    PRICE_CAPS,
     RETAIN_TEXT,
     ROLL_OUT_TEXT,
     CloudDocument,
@@ -106,7 +105,6 @@ Zone = Annotated[
     str, PlainValidator(_zone, json_schema_input_type=int | str), Allowed("a zone: 1, 2 or 3", "1")
 ]
 VmSize = Annotated[str, Allowed("one VM size, such as Standard_D4ds_v5", "Standard_D4ds_v5")]
-VM_SIZES_TEXT: Final = "the VM sizes that the pool may launch; with `scaling: fixed` one, because a scale set has one: for scarce machines use more tiers"
 DiskGib = Annotated[int, Field(ge=30, le=2048)]
 IdentityId = Annotated[
     str,
@@ -468,46 +466,23 @@ class AzureReservation(ReservationSection):
     )
 
 
-class AzurePoolSection(PoolSection):
-    """The fields of both kinds of pool."""
+class AzurePool(PoolSection):
+    """Nodes of one capacity type: with `scaling: nap` of any of several VM sizes, with `fixed` a scale set of one."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         **PoolSection.fixes,
         **dict.fromkeys(("instanceTypes", "machineType"), "Write vmSizes."),
-        "evictionPolicy": "Leave it out: AKS deletes an evicted spot machine; a deallocated one would still count against the quota.",
-    }
-
-    zones: tuple[Zone, ...] = Field(
-        default=(),
-        description="the zones of the pool's machines; by default Azure's choice",
-        examples=["[1, 2, 3]"],
-    )
-    disk_gib: DiskGib = Field(
-        default=128,
-        alias="diskGiB",
-        description="the size of the machines' disk, which is encrypted",
-        examples=["128"],
-    )
-
-
-class NapPool(AzurePoolSection):
-    """A pool of node auto-provisioning: nodes of one capacity type, of any of several VM sizes."""
-
-    fixes: ClassVar[Mapping[str, str]] = {
-        **AzurePoolSection.fixes,
-        "reservation": RESERVED_NEEDS_FIXED,
         **dict.fromkeys(
-            PRICE_CAPS,
-            "Leave it out: AKS's node auto-provisioning requests every spot machine with −1, up to the on-demand price, and has no "
-            "field for a cap. For a cap, write `scaling: fixed` under cluster, where spot pools have spotMaxPrice; without one, a "
-            "tier's procurementTimeout moves jobs if spot has no capacity.",
+            ("spot_max_price", "maxPrice"), "Write spotMaxPrice, on spot pools with `scaling: fixed`."
         ),
+        "evictionPolicy": "Leave it out: AKS deletes an evicted spot machine; a deallocated one would still count against the quota.",
     }
 
     vm_sizes: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description=VM_SIZES_TEXT,
+        description="the VM sizes that the pool may launch; with `scaling: fixed` one, because a scale set has one: for scarce machines "
+        "use more tiers",
         examples=["[Standard_D4ds_v5, Standard_D4ads_v5]"],
     )
     families: tuple[str, ...] | None = Field(
@@ -521,35 +496,18 @@ class NapPool(AzurePoolSection):
     vcpus: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="the numbers of vCPUs of the families", examples=["[4, 8]"]
     )
-    roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
-
-    def machines(self, location: str) -> tuple[Machine, ...]:
-        """The pool's known VM sizes: for a pool by family, those that the location offers."""
-        catalogue = machine_catalogue("azure")
-        if self.vm_sizes is not None:
-            return tuple(catalogue[name] for name in self.vm_sizes if name in catalogue)
-        return tuple(select_vm_sizes(self.families or (), self.vcpus or (), location))
-
-    def as_pool(self, location: str) -> Pool:
-        """The pool for the rules in `scheduling`."""
-        return self.pool_of(self.machines(location))
-
-
-class FixedPool(AzurePoolSection):
-    """Machines of one capacity type and one VM size in a scale set, which AKS's cluster autoscaler keeps."""
-
-    fixes: ClassVar[Mapping[str, str]] = {
-        **AzurePoolSection.fixes,
-        **dict.fromkeys(
-            ("families", "vcpus"),
-            "Write vmSizes, with one size for each pool: a scale set has one. With `scaling: nap` under cluster, a pool can have several.",
-        ),
-        "rollOut": "Leave it out: AKS upgrades the nodes of a scale set, in the maintenance window.",
-    }
-
-    vm_sizes: tuple[str, ...] = Field(
-        min_length=1, description=VM_SIZES_TEXT, examples=["[Standard_D4ds_v5]"]
+    zones: tuple[Zone, ...] = Field(
+        default=(),
+        description="the zones of the pool's machines; by default Azure's choice",
+        examples=["[1, 2, 3]"],
     )
+    disk_gib: DiskGib = Field(
+        default=128,
+        alias="diskGiB",
+        description="the size of the machines' disk, which is encrypted",
+        examples=["128"],
+    )
+    roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
     spot_max_price: float | None = Field(
         default=None,
         description="with `scaling: fixed`, on spot pools, USD per hour and machine, with up to five decimals; Azure evicts a machine when "
@@ -561,22 +519,24 @@ class FixedPool(AzurePoolSection):
 
     @property
     def vm_size(self) -> str:
-        """The one VM size of the scale set."""
-        return self.vm_sizes[0]
+        """The one VM size of a scale set."""
+        return self.vm_sizes[0] if self.vm_sizes else ""
 
     @property
     def price_cap(self) -> float:
         """The most that a spot machine may cost, USD an hour; NO_CAP for up to the on-demand price."""
         return NO_CAP if self.spot_max_price is None else self.spot_max_price
 
-    def machine(self) -> Machine | None:
-        """The pool's machine; None where it is not known."""
-        return machine_catalogue("azure").get(self.vm_size)
+    def machines(self, location: str) -> tuple[Machine, ...]:
+        """The pool's known VM sizes: for a pool by family, those that the location offers."""
+        catalogue = machine_catalogue("azure")
+        if self.vm_sizes is not None:
+            return tuple(catalogue[name] for name in self.vm_sizes if name in catalogue)
+        return tuple(select_vm_sizes(self.families or (), self.vcpus or (), location))
 
-    def as_pool(self) -> Pool:
-        """The pool for the rules in `scheduling`."""
-        machine = self.machine()
-        return self.pool_of(() if machine is None else (machine,), self.reservation)
+    def as_pool(self, location: str) -> Pool:
+        """The pool for the rules in `ladder`."""
+        return self.pool_of(self.machines(location), self.reservation)
 
 
 class AzureCheckpointKey(Section):
@@ -638,8 +598,8 @@ class AzureCheckpoints(Section):
     )
 
 
-class AzureStack(CloudDocument):
-    """A stack on Azure, without its pools: its document, location, subscription and tenant; None for those of the credentials."""
+class AzurePlatform(CloudDocument):
+    """A stack on Azure: its document, location, subscription and tenant; None for those of the credentials."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(
@@ -678,11 +638,32 @@ class AzureStack(CloudDocument):
         description="the network ([below](#network))",
         examples=["{cidr: 10.40.0.0/16}"],
     )
+    pools: tuple[AzurePool, ...] = Field(
+        description=POOLS_TEXT,
+        examples=[
+            "[{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}]"
+        ],
+    )
     checkpoints: AzureCheckpoints = Field(
         default_factory=AzureCheckpoints,
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
+
+    @property
+    def has_scale_sets(self) -> bool:
+        """Whether its pools are scale sets, not pools of node auto-provisioning."""
+        return self.cluster.scaling is Scaling.FIXED
+
+    @property
+    def reservation_groups(self) -> tuple[str, ...]:
+        """The capacity reservation groups of its pools, each once, in their order."""
+        given = (pool.reservation.group for pool in self.pools if pool.reservation is not None)
+        return tuple(dict.fromkeys(given))
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools for the rules in `ladder`, in their order."""
+        return tuple(pool.as_pool(self.location) for pool in self.pools)
 
     @property
     def existing_cluster(self) -> AzureExistingCluster | None:
@@ -701,50 +682,6 @@ class AzureStack(CloudDocument):
         if isinstance(self.cluster, AzureExistingCluster):
             return ()
         return (machine_catalogue("azure")[self.cluster.system_nodes.vm_size],)
-
-
-class NapPlatform(AzureStack):
-    """An Azure stack on node auto-provisioning."""
-
-    pools: tuple[NapPool, ...] = Field(
-        description=POOLS_TEXT,
-        examples=[
-            "[{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}]"
-        ],
-    )
-
-    @property
-    def reservation_groups(self) -> tuple[str, ...]:
-        """The capacity reservation groups of its pools: none."""
-        return ()
-
-    def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools for the rules in `scheduling`, in their order."""
-        return tuple(pool.as_pool(self.location) for pool in self.pools)
-
-
-class FixedPlatform(AzureStack):
-    """An Azure stack whose pools are scale sets."""
-
-    pools: tuple[FixedPool, ...] = Field(
-        description=POOLS_TEXT,
-        examples=[
-            "[{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}]"
-        ],
-    )
-
-    @property
-    def reservation_groups(self) -> tuple[str, ...]:
-        """The capacity reservation groups of its pools, each once, in their order."""
-        given = (pool.reservation.group for pool in self.pools if pool.reservation is not None)
-        return tuple(dict.fromkeys(given))
-
-    def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools for the rules in `scheduling`, in their order."""
-        return tuple(pool.as_pool() for pool in self.pools)
-
-
-AzurePlatform: TypeAlias = NapPlatform | FixedPlatform
 
 
 def zones_here(location: str) -> tuple[str, ...]:

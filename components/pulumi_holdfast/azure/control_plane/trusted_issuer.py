@@ -13,8 +13,8 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
 from pulumi_holdfast.azure.control_plane.access import SERVER_APPLICATION
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
 from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
@@ -58,7 +58,7 @@ class TrustedIssuer(ComponentResource):
             resource_name_=identity.name,
             resource_group_name=args.resource_group,
             issuer=args.issuer,
-            subject=ACCOUNT,
+            subject=CONTROLLER_ACCOUNT,
             audiences=[_AUDIENCE],
             opts=ResourceOptions(parent=self),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_azure_native.containerservice import get_managed_cluster, list_managed_cluster_user_credentials
 
-from pulumi_holdfast.azure.config.sections import AzureExistingNetwork, FixedPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingNetwork
 from pulumi_holdfast.azure.control_plane.access import ApiServer, api_server
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
@@ -176,7 +176,7 @@ def existing_aks_problems(platform: AzurePlatform, cluster: ExistingAks) -> Iter
 
 
 def _scaling(platform: AzurePlatform, cluster: ExistingAks) -> Iterator[Problem]:
-    wants = not isinstance(platform, FixedPlatform)
+    wants = not platform.has_scale_sets
     if wants == cluster.provisions:
         return
     has, fitting = ("", "nap") if cluster.provisions else ("out", "fixed")

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 from pulumi_azure_native.authorization import get_client_config, get_client_token
 from pulumi_azure_native.containerservice import get_agent_pool, get_managed_cluster
 
-from pulumi_holdfast.azure.config.sections import AzureExistingCluster, FixedPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.azure.names import agent_pool_name
 from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
 from pulumi_holdfast.azure.preflight.checks import Subscription
@@ -104,7 +104,7 @@ _NOT_FOUND: Final = "NotFound"
 
 
 def _pools(platform: AzurePlatform, stack: str, options: pulumi.InvokeOptions) -> Mapping[str, ExistingPool]:
-    if not isinstance(platform, FixedPlatform):
+    if not platform.has_scale_sets:
         return {}
     own, existing = aks_cluster_name(stack), platform.existing_cluster
     group, cluster = (own, own) if existing is None else (existing.resource_group, existing.existing)

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pulumi_holdfast.azure.config.sections import AzureExistingCluster, NapPlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.ladder.json import mapping, sequence
@@ -153,13 +153,8 @@ def _fields(platform: AzurePlatform) -> Iterator[_Field]:
             count=count,
             at_once=count,
         )
-    pools = (
-        [(pool, pool.machines(platform.location)) for pool in platform.pools]
-        if isinstance(platform, NapPlatform)
-        else [(pool, (machine,)) for pool in platform.pools if (machine := pool.machine())]
-    )
-    for index, (pool, machines) in enumerate(pools):
-        at = f"{PLATFORM}.pools[{index}]"
+    for index, pool in enumerate(platform.pools):
+        at, machines = f"{PLATFORM}.pools[{index}]", pool.machines(platform.location)
         yield _Field(field=at, machines=machines, capacity=pool.capacity, count=pool.max_nodes)
 
 

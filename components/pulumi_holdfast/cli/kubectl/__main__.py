@@ -23,6 +23,7 @@ from pulumi_holdfast.cli.kubectl.drill import command as drill
 from pulumi_holdfast.cli.kubectl.history import history_lines
 from pulumi_holdfast.cli.kubectl.job_view import ROW_HEADS, job_row, job_view, table
 from pulumi_holdfast.cli.kubectl.ui import command as ui
+from pulumi_holdfast.controller.kube.objects import uid_of
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.quantities import DurationError, parse_duration
 
@@ -86,7 +87,8 @@ def _jobs(parsed: argparse.Namespace) -> int:
 def _why(parsed: argparse.Namespace) -> int:
     with open_cluster(access_of(parsed)) as cluster:
         key = cluster.job_named(parsed.job)
-        lines = history_lines(cluster.job(key), cluster.policy(), cluster.events(key), datetime.now(UTC))
+        job = cluster.job(key)
+        lines = history_lines(job, cluster.policy(), cluster.events(uid_of(job)), datetime.now(UTC))
     print("\n".join(lines))
     return 0
 

@@ -27,7 +27,7 @@ from pulumi_holdfast.controller.kube.client import (
 from pulumi_holdfast.controller.kube.objects import name_of, objects, text
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import LADDER
 
 if TYPE_CHECKING:
@@ -110,11 +110,9 @@ class Cluster:
         """Return the namespace's FallbackPolicy; None if it has none."""
         return self.find(FALLBACK_POLICY, LADDER)
 
-    def events(self, key: JobKey | None = None) -> list[Json]:
-        """Return the controller's Events, of one job or of all."""
-        selector = f"source={_COMPONENT}"
-        if key is not None:
-            selector += f",involvedObject.kind={key.kind},involvedObject.name={key.name}"
+    def events(self, uid: str = "") -> list[Json]:
+        """Return the controller's Events, of one job or of all. An earlier job of the same name has another uid."""
+        selector = f"source={_COMPONENT}{f',involvedObject.uid={uid}' if uid else ''}"
         return [
             {**event, "reason": _one_line(event.get("reason")), "message": _one_line(event.get("message"))}
             for event in self.list(EVENT, fields=selector)
@@ -238,7 +236,7 @@ def rejected(error: ApiError, what: str, fix: str) -> ConfigError:
     )
 
 
-def _one_line(value: object) -> str:
+def _one_line(value: JsonValue) -> str:
     """Text of an Event, which its author may have written in several lines to look like more of them."""
     return " ".join(text(value).split())
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pulumi_holdfast.controller.jobs import patches
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, standing_event
@@ -33,7 +34,7 @@ from pulumi_holdfast.controller.kube.objects import (
     text,
     uid_of,
 )
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import (
     AFTER_MAX_COST,
     COPY_OF,
@@ -42,6 +43,7 @@ from pulumi_holdfast.ladder.labels import (
     FOLLOWS,
     FOLLOWS_VALUE,
     MAX_COST,
+    ORIGINAL,
     PERMIT,
     PROGRESS,
     STOP,
@@ -321,6 +323,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
     return Observation(
         uid=uid_of(job),
         created=_created(job) or snapshot.now,
+        created_here=moment(metadata_of(job).get("creationTimestamp")),
         now=snapshot.now,
         follows=_follows(job),
         is_deleted=bool(metadata_of(job).get("deletionTimestamp")),
@@ -329,6 +332,7 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         suspended=mapping(job.get("spec")).get("suspend") is True,
         is_managed_by_kueue=is_managed_by_kueue(job, snapshot.workloads),
         losses=losses_of(history),
+        own_limit=own_limit_of(job),
         pods_remaining=remaining_pods(snapshot.pods),
         dead_pods=dead_pods_of(history),
         checkpoints_on_request=patches.checkpoints_on_request(job),
@@ -338,6 +342,19 @@ def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
         max_cost=max_cost_of(job),
         work_done=work_done_of(job, snapshot.pods),
     )
+
+
+def own_limit_of(job: Json) -> int | None:
+    """Return how many failures of a job its author allows, which admission has replaced; None where there is no such limit.
+
+    A limit of 0 is the default of both kinds, and says nothing about the program.
+    """
+    try:
+        original = mapping(cast("JsonValue", json.loads(_annotation(job, ORIGINAL) or "{}")))
+    except (ValueError, RecursionError):
+        return None
+    limits = (original.get("maxRestarts"), original.get("backoffLimit"))
+    return next((each for each in limits if type(each) is int and each > 0), None)
 
 
 def _awaits_permit(job: Json) -> bool:

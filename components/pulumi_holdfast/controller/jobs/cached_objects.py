@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, cast
 
 from pulumi_holdfast.controller.jobs.kinds import job_of_child
 from pulumi_holdfast.controller.kube.client import Kind
-from pulumi_holdfast.controller.kube.objects import metadata_of, namespace_of, text
+from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, namespace_of, objects, text
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import (
@@ -69,6 +69,8 @@ _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 # The API server fills in requests from limits.
 _REQUESTS: Final[Fields] = {"resources": {"requests": None}}
 
+_STATES: Final[Fields] = {"state": {"terminated": {"exitCode": None, "finishedAt": None}}}
+
 POD_FIELDS: Final[Fields] = {
     "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
     "spec": {
@@ -82,8 +84,10 @@ POD_FIELDS: Final[Fields] = {
     "status": {
         "phase": None,
         "reason": None,
+        "startTime": None,
         "conditions": _CONDITIONS,
-        "containerStatuses": {"state": {"terminated": {"exitCode": None, "finishedAt": None}}},
+        "containerStatuses": _STATES,
+        "initContainerStatuses": _STATES,
     },
 }
 NODE_FIELDS: Final[Fields] = {
@@ -121,15 +125,23 @@ _NODE_CONDITIONS: Final = frozenset({"Ready"})
 _POD_CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget", "Ready"})
 
 
+#: How many containers of a pod, and how many elements of any other trimmed list, are read.
+MOST_CONTAINERS: Final = 300
+#: How many pod templates a job has: placement is compared for each pair of them.
+MOST_TEMPLATES: Final = 100
+#: A job's own text is at most this long: it is parsed for each reconciliation.
+MOST_BYTES: Final = 256 * 1024
+
+
 def trim(value: JsonValue, fields: Fields) -> JsonValue:
-    """Return the parts of a value that `fields` names; missing fields stay missing."""
+    """Return the parts of a value that `fields` names; missing fields stay missing, and the rest of a long list is dropped."""
     if isinstance(value, Mapping):
         found: dict[str, JsonValue] = {}
         for name, within in fields.items():
             if name in value:
                 found[name] = value[name] if within is None else trim(value[name], within)
         return found
-    return [trim(each, fields) for each in sequence(value)] if isinstance(value, list) else value
+    return [trim(each, fields) for each in value[:MOST_CONTAINERS]] if isinstance(value, list) else value
 
 
 def trim_pod(pod: Json) -> Json:
@@ -221,7 +233,8 @@ def cached_policy(policy: Json) -> CachedPolicy:
 class CachedJob:
     """A JobSet or RayJob: its index keys, its version, and the rest of the object as text.
 
-    `unread`: conditions that no decision reads, and that a patch of the status keeps.
+    `unread`: conditions that no decision reads, and that a patch of the status keeps. `excess`: why the job is too large to be
+    followed, as a sentence; then nothing else of it is kept.
     """
 
     uid: str
@@ -231,6 +244,7 @@ class CachedJob:
     version: str
     content: bytes
     unread: bytes = b""
+    excess: str = ""
 
     def read(self) -> Json:
         """Return the object."""
@@ -244,7 +258,17 @@ class CachedJob:
 
 
 def cached_job(job: Json) -> CachedJob:
-    """Return the cached form of a job: the object without fields that are not read."""
+    """Return the cached form of a job: the object without fields that are not read, or nothing of one that is too large."""
+    templates = _pod_specs(job)
+    if len(templates) > MOST_TEMPLATES:
+        excess = (
+            f"It has {len(templates)} pod templates; at most {MOST_TEMPLATES} are allowed: use fewer of them."
+        )
+        return too_large(job, excess)
+    containers = max(map(_count_containers, templates), default=0)
+    if containers > MOST_CONTAINERS:
+        excess = f"A pod of it has {containers} containers; at most {MOST_CONTAINERS} are allowed: use fewer of them."
+        return too_large(job, excess)
     metadata = metadata_of(job)
     annotations = {
         name: value
@@ -263,15 +287,58 @@ def cached_job(job: Json) -> CachedJob:
         if unread:
             status["conditions"] = [each for each in conditions if each not in unread]
         whole["status"] = status
+    content = _text_of(whole)
+    if len(content) > MOST_BYTES:
+        excess = (
+            f"It has {len(content) // 1024} KiB; at most {MOST_BYTES // 1024} KiB are allowed: move long texts and lists, such as "
+            "env, to a ConfigMap."
+        )
+        return too_large(job, excess)
     return CachedJob(
         uid=text(metadata.get("uid")),
-        follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        follows=_follows(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
         has_max_cost=MAX_COST in annotations,
         version=text(metadata.get("resourceVersion")),
-        content=_text_of(whole),
+        content=content,
         unread=_text_of(unread) if unread else b"",
     )
+
+
+def too_large(job: Json, excess: str) -> CachedJob:
+    """Return the cached form of a job that is not followed, since it would cost the others too much."""
+    metadata = metadata_of(job)
+    return CachedJob(
+        uid=text(metadata.get("uid")),
+        follows=_follows(job),
+        suspended=mapping(job.get("spec")).get("suspend") is True,
+        has_max_cost=False,
+        version=text(metadata.get("resourceVersion")),
+        content=b"{}",
+        excess=excess,
+    )
+
+
+def _follows(job: Json) -> bool:
+    return labels_of(job).get(FOLLOWS) == FOLLOWS_VALUE
+
+
+def _pod_specs(job: Json) -> list[Json]:
+    """Return the specifications of a job's pods, one for each template."""
+    spec = mapping(job.get("spec"))
+    cluster = mapping(spec.get("rayClusterSpec"))
+    child_jobs = (mapping(each.get("template")) for each in objects(spec.get("replicatedJobs")))
+    single = (mapping(cluster.get("headGroupSpec")).get("template"), spec.get("submitterPodTemplate"))
+    templates = (
+        *(mapping(mapping(each.get("spec")).get("template")) for each in child_jobs),
+        *(mapping(each.get("template")) for each in objects(cluster.get("workerGroupSpecs"))),
+        *(mapping(each) for each in single if each),
+    )
+    return [mapping(each.get("spec")) for each in templates]
+
+
+def _count_containers(pod_spec: Json) -> int:
+    return sum(len(sequence(pod_spec.get(kind))) for kind in ("containers", "initContainers"))
 
 
 def _text_of(value: JsonValue) -> bytes:

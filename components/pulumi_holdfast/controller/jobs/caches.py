@@ -1,6 +1,6 @@
 """The caches of all watched objects: one for each kind, and their indexes."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -9,6 +9,7 @@ from pulumi_holdfast.controller.jobs.cached_objects import (
     CachedPolicy,
     cached_job,
     cached_policy,
+    too_large,
     trim_child,
     trim_claim,
     trim_node,
@@ -20,7 +21,7 @@ from pulumi_holdfast.controller.jobs.cached_objects import (
 from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, has_ended, node_of
 from pulumi_holdfast.controller.jobs.reservations import reserved_for
-from pulumi_holdfast.controller.kube.cache import Cache, Name, name_of
+from pulumi_holdfast.controller.kube.cache import Cache, Change, Name, name_of
 from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, namespace_of, text
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
@@ -49,23 +50,62 @@ POD_LABELS: Final = (
 )
 
 
+#: What the jobs of one kind in one namespace may take of the memory: as much as 2,048 jobs of the usual size.
+_BYTES_PER_NAMESPACE: Final = 32 * 1024 * 1024
+_LEAST_BYTES: Final = 16 * 1024
+
+
+class _JobBudget:
+    """Bounds what one namespace's jobs take of the memory and of the controller's time. A job beyond that is not followed."""
+
+    def __init__(self) -> None:
+        self._taken = Counter[str]()
+        self._jobs: dict[Name, int] = {}
+
+    def keep(self, job: Json) -> CachedJob:
+        """Return the cached form of a job."""
+        cached, name = cached_job(job), name_of(job)
+        taken = self._taken[name[0]] - self._jobs.get(name, 0) + _cost(cached)
+        if taken <= _BYTES_PER_NAMESPACE:
+            return cached
+        return too_large(
+            job, "The namespace has too many jobs: delete those that have ended, and create the job again."
+        )
+
+    def count(self, change: Change[CachedJob]) -> None:
+        """Count a job that has been cached or removed."""
+        cost = 0 if change.after is None else _cost(change.after)
+        self._taken[change.name[0]] += cost - self._jobs.pop(change.name, 0)
+        if cost:
+            self._jobs[change.name] = cost
+        elif not self._taken[change.name[0]]:
+            del self._taken[change.name[0]]
+
+
+def _cost(job: CachedJob) -> int:
+    return 0 if job.excess else max(_LEAST_BYTES, len(job.content) + len(job.unread))
+
+
 class Caches:
     """Every cache; of namespaced objects only those in training namespaces are cached."""
 
     def __init__(self) -> None:
         self.namespaces = Cache[str](lambda namespace: name_of(namespace)[1])
         self.policies = Cache[CachedPolicy](self._in_training(cached_policy))
+        budgets = {kind: _JobBudget() for kind in KINDS}
         self.jobs = {
             kind: Cache[CachedJob](
-                self._in_training(cached_job),
+                self._in_training(budget.keep),
                 indexes={
                     IN_NAMESPACE: lambda name, _: (name[0],),
-                    BY_UID: lambda _, job: (job.uid,),
+                    BY_UID: lambda _, job: () if job.excess else (job.uid,),  # else its reservation stays
                     WITH_MAX_COST: lambda _, job: ("",) if job.has_max_cost else (),
                 },
             )
-            for kind in KINDS
+            for kind, budget in budgets.items()
         }
+        for kind, budget in budgets.items():
+            self.jobs[kind].add_handler(budget.count)
         self.children = {
             kind: Cache[Json](self._in_training(trim_child(kind)), indexes={OF_JOB: _of_parent})
             for kind in (JOB, RAYCLUSTER)

@@ -192,7 +192,7 @@ class Observation:
     """A job and its surroundings. The defaults describe a job without problems.
 
     Identity and time
-        `uid`, `created`: the job's. `now`: the controller's clock, UTC. `clock_jump`: how far `now` has moved beyond the
+        `uid`, `created`: the job's; `created_here`: when the API server created this object, which no annotation changes. `now`: the controller's clock, UTC. `clock_jump`: how far `now` has moved beyond the
         monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
         shifted by it, and the shifted state is recorded.
     The job's spec and status
@@ -209,6 +209,7 @@ class Observation:
         `restarts`: the operator's own counter, to notice what no replica observed. `disrupted_restarts`: how many of
         those the operator attributes to evictions (JobSet: `restarts − restartsCountTowardsMax`). `losses`: all known
         losses, including old ones. `head_unready_since`: since when a RayJob's head is lost or not ready.
+        `own_limit`: how many failures its author allows (`maxRestarts`, `backoffLimit`), where admission has raised the limit.
     Pods
         `pods_expected` to run at once, without completed ones; `pods_missing` of them do not exist; `pods_placed` of them
         are on a live node; `pods_started` of them have running containers. `is_elastic`: the pods are independent workers, and those that
@@ -252,6 +253,7 @@ class Observation:
     outcome: JobOutcome | None = None
     failure_cause: Cause | None = None
     can_be_recreated: bool = False
+    created_here: datetime | None = None
     is_managed_by_kueue: bool = False
     pool: str | None = None
 
@@ -259,6 +261,7 @@ class Observation:
     disrupted_restarts: int = 0
     losses: tuple[Loss, ...] = ()
     head_unready_since: datetime | None = None
+    own_limit: int | None = None
 
     pods_expected: int = 0
     pods_missing: int = 0
@@ -301,6 +304,11 @@ class Observation:
     def is_placed(self) -> bool:
         """Whether every expected pod has a live node; the capacity wait is measured by this, never by readiness."""
         return self.pods_placed >= self.pods_expected
+
+    @property
+    def as_gang(self) -> ContendingGang:
+        """The job among those that want the same nodes, by an age that its author cannot choose."""
+        return ContendingGang(created=self.created_here or self.created, uid=self.uid)
 
     @property
     def is_half_placed(self) -> bool:

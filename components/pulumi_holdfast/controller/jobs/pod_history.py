@@ -228,7 +228,9 @@ def _loss(uid: str, record: PodRecord) -> Loss | None:
     if found is None:
         return None
     cause, at = found
-    return Loss(pod=uid, at=at, cause=cause, part=record.part, pool=record.pool)
+    return Loss(
+        pod=uid, at=at, cause=cause, part=record.part, pool=record.pool, pod_created_at=record.created
+    )
 
 
 def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:

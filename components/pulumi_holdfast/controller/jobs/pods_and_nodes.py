@@ -70,6 +70,8 @@ class Recreation:
 _PRESSURE: Final = "Evicted"
 # Written by a kubelet that rejects or ends pods because its machine is shutting down.
 _NODE_ENDS: Final = frozenset({"NodeShutdown", "Terminated"})
+# Written when the time is over that the job's author allows (`activeDeadlineSeconds`).
+_DEADLINE: Final = "DeadlineExceeded"
 # The pod garbage collector's reason for a pod whose node is gone.
 _COLLECTED: Final = "DeletionByPodGC"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -151,7 +153,7 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod, now)) if at), default=None)
     ended_at = _ended_at(pod) or now
     failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at, now)
-    disrupted_at = _disrupted_at(pod, ended_at, deleted_at, now)
+    disrupted_at = _disrupted_at(pod, ended_at, deleted_at, now, before.disrupted_at)
     succeeded = phase_of(pod) == "Succeeded"
     was_deleted = deleted_at is not None and ended_at >= deleted_at - timedelta(seconds=1)
     exits_zero = succeeded and (disrupted_at is not None or was_deleted)
@@ -193,18 +195,46 @@ def deletion_requested_at(pod: Json, now: datetime) -> datetime | None:
 
 
 def _disrupted_at(
-    pod: Json, ended_at: datetime, deleted_at: datetime | None, now: datetime
+    pod: Json, ended_at: datetime, deleted_at: datetime | None, now: datetime, before: datetime | None
 ) -> datetime | None:
-    reason = text(mapping(pod.get("status")).get("reason"))
     target = condition_of(pod, "DisruptionTarget")
-    if reason == _PRESSURE:
+    if _is_pressure(pod):
         return None
     if target.get("status") == "True":
         since = moment(target.get("lastTransitionTime")) or now
         # It was deleted before its node was found to be gone: the node's state tells whether that was the cause.
         is_afterthought = deleted_at is not None and since > deleted_at + _SLACK
         return None if is_afterthought and target.get("reason") == _COLLECTED else since
-    return ended_at if reason in _NODE_ENDS else None
+    if not _is_of_node(pod):
+        return None
+    # A rejected pod has no container that ended, and must not look as if it were lost later each time.
+    return _ended_at(pod) or moment(mapping(pod.get("status")).get("startTime")) or before or ended_at
+
+
+def _is_of_node(pod: Json) -> bool:
+    """Whether a kubelet ended a pod, or rejected it before a container started (`OutOfcpu`, `NodeAffinity`, ...).
+
+    Its reasons are not listed here, because plugins add more; the failure of a program has none. A pod that waited on a node
+    under pressure has requested nothing too little.
+    """
+    status = mapping(pod.get("status"))
+    reason = text(status.get("reason"))
+    if reason in _NODE_ENDS:
+        return True
+    if phase_of(pod) != "Failed" or reason in {"", _DEADLINE}:
+        return False
+    return not _is_pressure(pod)
+
+
+def _has_begun(status: Json) -> bool:
+    """Whether a container of a pod that failed has run."""
+    ended = (*objects(status.get("containerStatuses")), *objects(status.get("initContainerStatuses")))
+    return any("terminated" in mapping(each.get("state")) for each in ended)
+
+
+def _is_pressure(pod: Json) -> bool:
+    status = mapping(pod.get("status"))
+    return text(status.get("reason")) == _PRESSURE and _has_begun(status)
 
 
 def _grace_seconds(pod: Json) -> int:

@@ -6,8 +6,9 @@ Without the taint another pod takes the node 0.07 s after the placeholder is del
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.controller.jobs.observation import Reservation
@@ -37,6 +38,8 @@ _STAYS: Final = {
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 _UNPRIVILEGED_UID: Final = 65534
+#: The next step follows once these exist: a gang may say that it has a billion pods.
+MOST_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +69,17 @@ class PlaceholderChanges:
 def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -> PlaceholderChanges:
     """Return the changes from the job's existing placeholders to the requested ones."""
     there = {name_of(pod): pod for pod in existing}
+    missing = (pod for pod in placeholders(request) if name_of(pod) not in there)
     return PlaceholderChanges(
-        create=tuple(pod for pod in placeholders(request) if name_of(pod) not in there),
+        create=tuple(islice(missing, MOST_AT_ONCE)),
         delete=tuple(sorted(name for name, pod in there.items() if has_ended(pod))),
     )
 
 
-def placeholders(request: PlaceholderRequest) -> tuple[Json, ...]:
-    """Return every placeholder of a gang. Names are the job's uid and a number, so creating them twice is harmless."""
-    kinds = [kind for kind, shape in enumerate(request.shapes) for _ in range(shape.count)]
-    return tuple(_placeholder(request, kind, number) for number, kind in enumerate(kinds))
+def placeholders(request: PlaceholderRequest) -> Iterator[Json]:
+    """Yield every placeholder of a gang. Names are the job's uid and a number, so creating them twice is harmless."""
+    kinds = (kind for kind, shape in enumerate(request.shapes) for _ in range(shape.count))
+    return (_placeholder(request, kind, number) for number, kind in enumerate(kinds))
 
 
 def reservation_toleration(uid: str) -> Json:

@@ -341,12 +341,13 @@ class Informer(Generic[T]):
             for obj in page.objects:
                 names.add(name_of(obj))
                 self.cache.put(obj, is_listed=True)
-            go_on = page.continue_token
+                await asyncio.sleep(0)  # health checks and the lease come first
+            go_on, self._version = page.continue_token, page.version
+            obj = page = None  # the next page is not read beside this one
             if go_on is None:
                 break
         self.cache.retain(names)
         self._missing = 0
-        self._version = page.version
         self._synced.set()
 
     async def _watch_on(self) -> None:

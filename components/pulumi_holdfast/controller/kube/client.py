@@ -116,8 +116,8 @@ FIELD_MANAGER: Final = "holdfast-fallback"
 MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
-# Objects per page: a pod is some 10 KB of text, of which the caches keep a tenth.
-_PAGE: Final = 200
+# Objects per page: an object has up to 1.5 MB of text, and several times as much when it is parsed.
+_PAGE: Final = 10
 
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0

@@ -24,7 +24,7 @@ from pulumi_holdfast.controller.jobs.caches import RESERVED_FOR_UID, Caches
 from pulumi_holdfast.controller.jobs.kinds import KIND_OF, current_children, current_pods
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, node_of
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, has_ended, node_of
 from pulumi_holdfast.controller.jobs.reservations import (
     PlaceholderRequest,
     orphans,
@@ -76,11 +76,19 @@ class ReservationManager:
                 await self._hold(context, action)
             case TaintReservedNodes():
                 nodes = {name for pod in self._placeholders(uid) if (name := node_of(pod))}
+                nodes = {name for name in nodes if not self._is_shared(name, context.key)}
                 await self._taint(nodes, uid)
             case DeletePlaceholders():
                 await self._drop(uid)
             case ReleaseReservation():
                 await self.release(uid)
+
+    def _is_shared(self, node: str, key: JobKey) -> bool:
+        """Whether a node has pods of other jobs, whose restarted pods a taint would keep from it."""
+        return any(
+            other != key and not all(map(has_ended, pods))
+            for other, pods in self._caches.pods_on(node).items()
+        )
 
     async def release(self, uid: str) -> None:
         """Delete the placeholders of the job with this uid, then release its nodes."""

@@ -264,7 +264,7 @@ def enqueue_on_change(
         on(
             cache,
             lambda change, kind=kind: (JobKey(kind, *change.name),),
-            read=lambda job: job.content,
+            read=lambda job: (job.content, job.excess),
             is_urgent=lambda change: not change.is_own or _stays_suspended(change),
         )
     for kind, cache in caches.children.items():

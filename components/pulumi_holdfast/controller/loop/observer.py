@@ -114,11 +114,7 @@ def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
     )
     if not waits or observation.pool is None:
         return None
-    return _Gang(
-        key=key,
-        pool=observation.pool,
-        contending_gang=ContendingGang(uid=observation.uid, created=observation.created),
-    )
+    return _Gang(key=key, pool=observation.pool, contending_gang=observation.as_gang)
 
 
 K = TypeVar("K")
@@ -191,7 +187,7 @@ class PodHistories:
             self.forget(key)
 
     def _note_attempts(self, change: Change[CachedJob]) -> None:
-        if change.after is None or not change.after.follows or change.is_own:
+        if change.after is None or not change.after.follows or change.after.excess or change.is_own:
             return
         key = JobKey(RAYJOB.name, *change.name)
         history = self.of(key)
@@ -266,6 +262,16 @@ class KnownCopies(Protocol):
         ...
 
 
+def _is_believed(state: JobState | UnreadableState | None, seen: Observation) -> bool:
+    """Whether a record may make other jobs wait: it is the job's own, and its pools are of the job's ladder.
+
+    Whoever writes a job may write its record. A job that is not on its ladder is never moved, so it would reserve forever.
+    """
+    if not isinstance(state, JobState) or state.failback is None or state.uid != seen.uid:
+        return False
+    return {seen.pool, state.failback.pool} <= seen.pools.keys()
+
+
 class Observer:
     """Observes jobs from the caches, and stores their pod histories."""
 
@@ -301,6 +307,11 @@ class Observer:
         self._now = now
         self._going = monotonic
 
+    def too_large(self, key: JobKey) -> CachedJob | None:
+        """Return a job that is too large to be followed; None if it is not, or does not exist."""
+        cached = self._caches.job(key)
+        return cached if cached is not None and cached.excess else None
+
     def observe(self, key: JobKey) -> JobContext | None:
         """Return a job's current context; None if it does not exist."""
         cached = self._caches.job(key)
@@ -310,19 +321,22 @@ class Observer:
         seen, history = kind.observe(snapshot, self._histories.of(key))
         self._histories.keep(key, history)
         policy = self._policy(key.namespace)
+        pools_of_ladder = self._pools(key, policy, snapshot.now)
+        if seen.pool not in pools_of_ladder:
+            self._contention.forget(key)
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            contending_gang=self._contention.update(key, seen),
+            contending_gang=self._contention.update(key, seen) if seen.pool in pools_of_ladder else None,
             last_yield_at=self._contention.last_yield_at(seen.pool),
-            pools=self._pools(key, policy, snapshot.now),
+            pools=pools_of_ladder,
             reservation=self._held(seen.uid),
             may_run_here=may_run_here(snapshot.job),
             copy=None if self._away is None else self._away.copy_of(key),
         )
         state = recorded_state(snapshot.job)
         since = state.waiting_since if isinstance(state, JobState) else None
-        reserving = self._reservations.update(key, state, seen)
+        reserving = self._reservations.update(key, state if _is_believed(state, seen) else None, seen)
         pools = {
             pool: replace(status, reserving=reserving.get(pool)) if pool in reserving else status
             for pool, status in seen.pools.items()

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent
+from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent, standing_event
+from pulumi_holdfast.controller.jobs.cached_objects import CachedJob
 from pulumi_holdfast.controller.jobs.kinds import KIND_OF
 from pulumi_holdfast.controller.jobs.observation import Observation
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
@@ -175,6 +176,10 @@ class Reconciler:
             self._queue.retry(key)
 
     async def _reconcile(self, key: JobKey) -> None:
+        excess = self._observer.too_large(key)
+        if excess is not None:
+            self._leave(key, excess)
+            return
         began = time.perf_counter()
         context = self._observer.observe(key)
         if context is None:
@@ -237,6 +242,18 @@ class Reconciler:
             is_warning=True,
         )
         self._reporter.record_one(key, context.seen.uid, report)
+
+    def _leave(self, key: JobKey, job: CachedJob) -> None:
+        """Do nothing more for a job that is too large."""
+        self._rejected_versions.pop(key, None)
+        self._observer.forget(key)
+        self._job_index.set(key, None)
+        self._queue.succeed(key)
+        if job.follows and self._is_leader():
+            said = standing_event(
+                EventReason.CANNOT_FOLLOW, f"The job does not follow its ladder. {job.excess}"
+            )
+            self._reporter.record(key, job.uid, [said])
 
     def _forget(self, key: JobKey) -> None:
         self._rejected_versions.pop(key, None)

@@ -161,7 +161,7 @@ class AwayJobs:
     async def _step(self, transfers: Transfers, key: JobKey) -> None:
         """Take the next step of a job's transfer, if it has one."""
         cached = self._caches.job(key)
-        job = None if cached is None else cached.read()
+        job = None if cached is None or cached.excess else cached.read()
         pool = "" if job is None else _pool_elsewhere(job)
         if job is None or (not pool and copies.may_run_here(job)):
             self._copies.pop(key, None)
@@ -184,7 +184,7 @@ class AwayJobs:
             return
         self._silent.pop(_place(cluster, key), None)
         cached = self._caches.job(key)
-        if cached is None or copies.may_run_here(cached.read()):
+        if cached is None or cached.excess or copies.may_run_here(cached.read()):
             return  # what is left there of a job that is deleted, or at home
         before = self._copies.pop(key, None)
         if seen.status is not None:

@@ -7,6 +7,7 @@ incomplete, the oldest job's: two gangs that each reserve half of the free nodes
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
@@ -183,6 +184,11 @@ def _await_reservation(
         return _reservation_complete(state, attempt, observation, policy, tier_above)
     if observation.now >= attempt.since + policy.hold_timeout:
         return _try_next_tier(state, observation, policy)
+    target = _target(state, observation, policy)
+    if target is not None and _most_nodes(target, observation) < machines_needed(
+        observation.shapes, target.facts.machine
+    ):
+        return _end(state, observation, f"{attempt.pool} may not have as many nodes as the job needs")
     if _yields_to_older(attempt.pool, observation):
         return _yield_reservation(state, attempt)
     wanted = gang_size(observation.shapes)
@@ -245,7 +251,7 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
 def _yields_to_older(pool: str, observation: Observation) -> bool:
     """Whether an older job's reservation in a pool is incomplete: two half reservations would help neither job."""
     other = observation.pools.get(pool, PoolStatus()).reserving
-    return other is not None and other < ContendingGang(created=observation.created, uid=observation.uid)
+    return other is not None and other < observation.as_gang
 
 
 def _queue_interval(state: JobState) -> timedelta:
@@ -300,12 +306,15 @@ def _is_too_late(observation: Observation, policy: Policy) -> bool:
 
 def _has_capacity(tier_above: Tier, observation: Observation) -> bool:
     """Whether the pool's limits allow the machines that the gang needs, besides those in use."""
-    known = observation.pools.get(tier_above.name, PoolStatus())
-    limits = [limit for limit in (tier_above.facts.max_nodes, known.max_nodes) if limit is not None]
-    return (
-        not limits
-        or machines_needed(observation.shapes, tier_above.facts.machine) <= min(limits) - known.nodes_in_use
-    )
+    in_use = observation.pools.get(tier_above.name, PoolStatus()).nodes_in_use
+    needed = machines_needed(observation.shapes, tier_above.facts.machine)
+    return needed <= _most_nodes(tier_above, observation) - in_use
+
+
+def _most_nodes(tier: Tier, observation: Observation) -> float:
+    known = observation.pools.get(tier.name, PoolStatus())
+    limits = [limit for limit in (tier.facts.max_nodes, known.max_nodes) if limit is not None]
+    return min(limits, default=math.inf)
 
 
 K = TypeVar("K")
@@ -338,8 +347,7 @@ class ReservationQueue(Generic[K]):
         pool = reserving_pool(state, observation)
         if pool is not None:
             self._reserving[key] = pool
-            gang = ContendingGang(uid=observation.uid, created=observation.created)
-            self._gangs.setdefault(pool, {})[key] = gang
+            self._gangs.setdefault(pool, {})[key] = observation.as_gang
         found: dict[str, ContendingGang] = {}
         for each, gangs in self._gangs.items():
             others = [gang for other, gang in gangs.items() if other != key]

@@ -147,6 +147,16 @@ def give_up_event(
     return None
 
 
+def own_limit_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
+    """Return why a job must be given up on any tier: its program has failed there more often than its author allows."""
+    limit = observation.own_limit
+    if limit is None or policy.failures is Failures.EVICTIONS or state.application_failures <= limit:
+        return None
+    return _given_up_event(
+        f"its program has failed {state.application_failures} times on {state.pool}, and the job itself allows {limit} restarts"
+    )
+
+
 def is_head_lost(state: JobState, observation: Observation) -> bool:
     """Whether a RayJob's head has been unready for so long that only a restart helps."""
     return is_reached(head_deadline(state, observation), observation.now)

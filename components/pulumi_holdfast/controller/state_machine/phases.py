@@ -36,6 +36,7 @@ from pulumi_holdfast.controller.state_machine.failover import (
     give_up_event,
     is_head_lost,
     moves_to_reservation,
+    own_limit_event,
     pause,
     restart,
     suspend_again,
@@ -106,6 +107,9 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> J
 
 def _move(state: JobState, observation: Observation, policy: Policy) -> JobStep | None:
     """The move that the job must make; None if it stays."""
+    over = own_limit_event(state, observation, policy)
+    if over is not None:
+        return give_up(state, observation, over)
     why = why_move(state, observation, policy)
     below = tier_below(state, observation, policy)
     if why is not None and below is not None:
@@ -320,7 +324,9 @@ def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
     is_moving = state.phase is Phase.SUSPENDING and observation.follows
     if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
         again = replace(state, resuspensions=state.resuspensions + 1)
-        return replace(suspend_again(again, observation), events=(_suspended_again_event(again),))
+        # An owner that applies its manifest each second is told once in a move.
+        said = () if state.resuspensions else (_suspended_again_event(again),)
+        return replace(suspend_again(again, observation), events=said)
     pool = observation.pool or state.pool
     if state.phase is Phase.PAUSED:
         resumed = resume_tier_visit(state, observation)
@@ -357,7 +363,7 @@ def _suspended_again_event(state: JobState) -> JobEvent:
         reason=EventReason.RESUMED_EXTERNALLY,
         message=(
             f"Another client resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
-            f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "
+            f"at once: it is suspended again, at most {MAX_RESUSPENSIONS} times in a move. Leave `suspend` out of "
             "manifests that are applied repeatedly."
         ),
         is_warning=True,

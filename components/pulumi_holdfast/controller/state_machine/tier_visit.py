@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pulumi_holdfast.controller.jobs.actions import EventReason, JobEvent
-from pulumi_holdfast.controller.jobs.observation import ContendingGang, Observation, PoolStatus
+from pulumi_holdfast.controller.jobs.observation import Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.ladder import Policy, Tier
@@ -322,7 +322,7 @@ def must_yield(state: JobState, observation: Observation, tier: Tier | None) -> 
         or not is_reached(yield_deadline(state, observation, tier), observation.now)
     ):
         return False
-    return ContendingGang(created=observation.created, uid=observation.uid) > observation.contending_gang
+    return observation.as_gang > observation.contending_gang
 
 
 def pause_length(state: JobState) -> timedelta:

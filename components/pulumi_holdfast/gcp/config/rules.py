@@ -61,12 +61,9 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
     """The problems of a platform that involve more than one field, the project or the region."""
     location, region = platform.cluster.location, platform.region
     if location is not None and location != region and not _is_zone_of(location, region):
-        yield Problem(
-            field=f"{rules.CLUSTER}.location",
-            value=format_value(location),
-            allowed=f"{region}, the stack's region, or one of its zones",
-            fix=f"Leave it out for {region}, or change {REGION}.",
-        )
+        allowed = f"{region}, the stack's region, or one of its zones"
+        fix = f"Leave it out for {region}, or change {REGION}."
+        yield Problem(f"{rules.CLUSTER}.location", format_value(location), allowed, fix)
     if isinstance(platform.cluster, GcpCluster):
         yield from _cluster(platform.cluster, region)
     yield from rules.network_beside_existing_problems(
@@ -101,12 +98,9 @@ def _zones(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
     for index, zone in enumerate(zones):
         same_letter = f"{region}-{zone[-1]}"
         if not _is_zone_of(zone, region):
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=format_value(zone),
-                allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
-                fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
-            )
+            allowed = f"zones of {region}, the stack's region: {', '.join(there)}"
+            fix = f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.'
+            yield Problem(f"{at}[{index}]", format_value(zone), allowed, fix)
     yield from rules.duplicate_problems(zones, at, "zone")
 
 
@@ -130,13 +124,10 @@ def _cluster(cluster: GcpCluster, region: str) -> Iterator[Problem]:
     zones, location = cluster.zones, cluster.location
     yield from _zones(zones or (), region, f"{rules.CLUSTER}.zones")
     if location is not None and _is_zone_of(location, region) and zones is not None and location not in zones:
-        yield Problem(
-            field=f"{rules.CLUSTER}.zones",
-            value=", ".join(zones),
-            allowed=f"zones with {location} among them, where the control plane is",
-            fix="Add it, or leave out zones for this one alone.",
-        )
-    yield from _key(cluster.database_key, region, f"{rules.CLUSTER}.secretsKey")
+        allowed = f"zones with {location} among them, where the control plane is"
+        fix = "Add it, or leave out zones for this one alone."
+        yield Problem(f"{rules.CLUSTER}.zones", ", ".join(zones), allowed, fix)
+    yield from _key(cluster.secrets_key, region, f"{rules.CLUSTER}.secretsKey")
     field = f"{rules.CLUSTER}.systemNodes.machineType"
     yield from _named_machine(cluster.system_nodes.machine_type, field)
     machine = machine_catalogue("gcp").get(cluster.system_nodes.machine_type)
@@ -151,31 +142,18 @@ def _access(access: GcpAccess) -> Iterator[Problem]:
     """Access that no client can use, or that opens the API server to the internet without confirmation."""
     at, named, blocks = f"{rules.CLUSTER}.access", access.dns_endpoint, access.authorized_networks
     if named is None and blocks is None:
-        yield Problem(
-            field=at,
-            value="neither dnsEndpoint nor authorizedNetworks",
-            allowed=_ONE_WAY_IN,
-            fix="Add your public address, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
-            "a private endpoint, the block of the network in which `pulumi up` runs.",
-        )
+        fix = "Add your public address, such as `authorizedNetworks: [203.0.113.7/32]`; or, for a private endpoint, the block of the network in which `pulumi up` runs."
+        yield Problem(at, "neither dnsEndpoint nor authorizedNetworks", _ONE_WAY_IN, fix)
     if named is not None and blocks is not None:
-        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Remove one of the two.")
+        yield Problem(at, "both", _ONE_WAY_IN, "Remove one of the two.")
     if named is not None and not named.allow_external:
-        yield Problem(
-            field=f"{at}.dnsEndpoint.allowExternal",
-            value="not true",
-            allowed="true: only IAM protects this endpoint, which is open to the whole internet or to no client",
-            fix="Write `allowExternal: true` to confirm it; or write authorizedNetworks instead of dnsEndpoint, with "
-            "the blocks of your network.",
-        )
+        allowed = "true: only IAM protects this endpoint, which is open to the whole internet or to no client"
+        fix = "Write `allowExternal: true` to confirm it; or write authorizedNetworks instead of dnsEndpoint, with the blocks of your network."
+        yield Problem(f"{at}.dnsEndpoint.allowExternal", "not true", allowed, fix)
     if networks.covers_internet(blocks or ()):
-        yield Problem(
-            field=f"{at}.authorizedNetworks",
-            value="the whole internet",
-            allowed="the public blocks of your network",
-            fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
-            "and protected by IAM, `dnsEndpoint: {allowExternal: true}`.",
-        )
+        allowed = "the public blocks of your network"
+        fix = "Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet and protected by IAM, `dnsEndpoint: {allowExternal: true}`."
+        yield Problem(f"{at}.authorizedNetworks", "the whole internet", allowed, fix)
     yield from rules.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
@@ -183,12 +161,9 @@ def _key(key: str | None, region: str, field: str) -> Iterator[Problem]:
     """A key in another location than the region of what it encrypts."""
     location = region if key is None else key.split("/")[3]
     if location != region:
-        yield Problem(
-            field=field,
-            value=f"a key in {location}",
-            allowed=f"a key in {region}, the region of what it encrypts",
-            fix=f"Create one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
-        )
+        allowed = f"a key in {region}, the region of what it encrypts"
+        fix = f"Create one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`."
+        yield Problem(field, f"a key in {location}", allowed, fix)
 
 
 #: GKE needs so many hours of maintenance windows in any 32 days, of which 28 are whole weeks.
@@ -198,23 +173,19 @@ _WEEKS: Final = 4
 
 def _maintenance(maintenance: GcpMaintenance) -> Iterator[Problem]:
     """Windows that are too short for GKE, and exclusions that end before they start."""
-    at, window, exclusion = f"{rules.CLUSTER}.maintenance", maintenance.window, maintenance.exclusion
+    at, window = f"{rules.CLUSTER}.maintenance", maintenance.window
     yield from rules.duplicate_problems([day.value for day in window.days], f"{at}.window.days", "day")
     days = len(set(window.days))
     if days * window.hours * _WEEKS < _FEWEST_HOURS:
-        yield Problem(
-            field=f"{at}.window.hours",
-            value=f"{window.hours} on {days} days, {days * window.hours} hours a week",
-            allowed=f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE rejects less",
-            fix=f"Write `hours: {-(-_FEWEST_HOURS // (_WEEKS * days))}`, or more days.",
-        )
-    if exclusion is not None and exclusion.end is not None and exclusion.end <= exclusion.start:
-        yield Problem(
-            field=f"{at}.exclusions[0].end",
-            value=f"{exclusion.end}, not after the start {exclusion.start}",
-            allowed="a day after the start",
-            fix="Write a later date, or leave it out for an exclusion until the version's support ends.",
-        )
+        got = f"{window.hours} on {days} days, {days * window.hours} hours a week"
+        allowed = f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE rejects less"
+        fix = f"Write `hours: {-(-_FEWEST_HOURS // (_WEEKS * days))}`, or more days."
+        yield Problem(f"{at}.window.hours", got, allowed, fix)
+    for exclusion in maintenance.exclusions:
+        if exclusion.end is not None and exclusion.end <= exclusion.start:
+            got = f"{exclusion.end}, not after the start {exclusion.start}"
+            fix = "Write a later date, or leave it out for an exclusion until the version's support ends."
+            yield Problem(f"{at}.exclusions[0].end", got, "a day after the start", fix)
 
 
 #: The number of addresses that Compute Engine reserves in a subnetwork.
@@ -228,7 +199,7 @@ _NARROWEST_SERVICES: Final = 27
 
 
 def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
-    nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.nodes_cidr))
+    nodes = networks.Range(field=f"{rules.NETWORK}.cidr", block=IPv4Network(network.cidr))
     pods = networks.Range(field=f"{rules.NETWORK}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = networks.Range(field=f"{rules.NETWORK}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = (nodes, pods, services)
@@ -248,19 +219,13 @@ def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
 def _existing_network(network: GcpExistingNetwork, region: str) -> Iterator[Problem]:
     parts = network.subnetwork.split("/")
     if len(parts) > 1 and parts[3] != region:
-        yield Problem(
-            field=f"{rules.NETWORK}.subnetwork",
-            value=f"a subnetwork in {parts[3]}",
-            allowed=f"one in {region}, the stack's region",
-            fix=f"Write another subnetwork, or change {REGION}.",
-        )
+        allowed = f"one in {region}, the stack's region"
+        fix = f"Write another subnetwork, or change {REGION}."
+        yield Problem(f"{rules.NETWORK}.subnetwork", f"a subnetwork in {parts[3]}", allowed, fix)
     if network.pods_range == network.services_range:
-        yield Problem(
-            field=f"{rules.NETWORK}.servicesRange",
-            value=f"{format_value(network.services_range)}, also the range of pods",
-            allowed="a secondary range for Services only",
-            fix="Write another secondary range of the subnetwork.",
-        )
+        got = f"{format_value(network.services_range)}, also the range of pods"
+        fix = "Write another secondary range of the subnetwork."
+        yield Problem(f"{rules.NETWORK}.servicesRange", got, "a secondary range for Services only", fix)
 
 
 #: The range of days for which Cloud Storage can keep soft-deleted objects.
@@ -271,20 +236,15 @@ _MOST_DAYS: Final = 90
 def _checkpoints(checkpoints: GcpCheckpoints, region: str) -> Iterator[Problem]:
     days = checkpoints.retain_days
     if checkpoints.recovery is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
-        yield Problem(
-            field=f"{rules.CHECKPOINTS}.retainDays",
-            value=f"{days} with soft delete",
-            allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, Cloud Storage's range for soft delete",
-            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or add `recovery: versioning`.",
+        allowed = f"{_FEWEST_DAYS} to {_MOST_DAYS}, Cloud Storage's range for soft delete"
+        fix = (
+            f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or add `recovery: versioning`."
         )
+        yield Problem(f"{rules.CHECKPOINTS}.retainDays", f"{days} with soft delete", allowed, fix)
     if checkpoints.hierarchical and checkpoints.recovery is Recovery.VERSIONING:
-        yield Problem(
-            field=f"{rules.CHECKPOINTS}.recovery",
-            value="versioning with hierarchical: true",
-            allowed="soft-delete: a bucket with a hierarchical namespace keeps no versions, and Cloud Storage FUSE "
-            "supports none",
-            fix="Write `recovery: soft-delete`, or leave out hierarchical.",
-        )
+        allowed = "soft-delete: a bucket with a hierarchical namespace keeps no versions, and Cloud Storage FUSE supports none"
+        fix = "Write `recovery: soft-delete`, or leave out hierarchical."
+        yield Problem(f"{rules.CHECKPOINTS}.recovery", "versioning with hierarchical: true", allowed, fix)
     yield from _key(checkpoints.kms_key, region, f"{rules.CHECKPOINTS}.kmsKey")
 
 
@@ -297,22 +257,18 @@ _CLASSES_OF_GKE: Final = ("gke", "autopilot")
 def _pool(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
     if len(pool.name) > _LONGEST_NAME or not re.match(r"[a-z]", pool.name, re.ASCII):
         shorter = re.sub(r"^[^a-z]+", "", pool.name)[:_LONGEST_NAME].strip("-")
-        yield Problem(
-            field=f"{at}.name",
-            value=format_value(pool.name),
-            allowed=f"a name of up to {_LONGEST_NAME} characters that starts with a letter, GKE's rule for node pools",
-            fix=f'Write "{shorter}".' if shorter else "Write a name such as a100-spot.",
+        allowed = (
+            f"a name of up to {_LONGEST_NAME} characters that starts with a letter, GKE's rule for node pools"
         )
+        fix = f'Write "{shorter}".' if shorter else "Write a name such as a100-spot."
+        yield Problem(f"{at}.name", format_value(pool.name), allowed, fix)
     yield from _machine(pool, at)
     yield from _zones(pool.zones or (), region, f"{at}.zones")
     yield from _compact(pool, region, at)
     if pool.graceful_shutdown_seconds is not None and pool.capacity is not CapacityType.SPOT:
-        yield Problem(
-            field=f"{at}.gracefulShutdownSeconds",
-            value=f"{pool.graceful_shutdown_seconds} on a pool that is {pool.capacity.value}",
-            allowed="nothing: GKE supports it for Spot VMs only",
-            fix="Leave it out.",
-        )
+        got = f"{pool.graceful_shutdown_seconds} on a pool that is {pool.capacity.value}"
+        allowed = "nothing: GKE supports it for Spot VMs only"
+        yield Problem(f"{at}.gracefulShutdownSeconds", got, allowed, "Leave it out.")
     yield from _reservation(pool, region, at)
     yield from _compute_class(pool, at)
 
@@ -326,12 +282,9 @@ def _compact(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
         )
         yield from rules.one_zone_problems(zones, f"{at}.compactPlacement", "placement is within a zone", fix)
     if pool.compact_placement and pool.upgrades is Upgrades.BLUE_GREEN:
-        yield Problem(
-            field=f"{at}.upgrades",
-            value="blue-green with compactPlacement: true",
-            allowed="surge: GKE does not support blue-green upgrades of node pools with compact placement",
-            fix="Write `upgrades: surge`, or leave it out.",
-        )
+        allowed = "surge: GKE does not support blue-green upgrades of node pools with compact placement"
+        advice = "Write `upgrades: surge`, or leave it out."
+        yield Problem(f"{at}.upgrades", "blue-green with compactPlacement: true", allowed, advice)
 
 
 #: The limits of Compute Engine for a machine that runs for a limited time.
@@ -348,19 +301,12 @@ def _reservation(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
         fix = f"Write the zone of the reservation, such as `zones: [{region}-a]`."
         yield from rules.one_zone_problems(pool.zones or (), f"{at}.zones", "a reservation is in one", fix)
     if pool.compact_placement:
-        yield Problem(
-            field=f"{at}.compactPlacement",
-            value="true on a reserved pool",
-            allowed="nothing: reserved machines are placed as the reservation says",
-            fix="Leave it out.",
-        )
+        allowed = "nothing: reserved machines are placed as the reservation says"
+        yield Problem(f"{at}.compactPlacement", "true on a reserved pool", allowed, "Leave it out.")
     if pool.upgrades is Upgrades.BLUE_GREEN:
-        yield Problem(
-            field=f"{at}.upgrades",
-            value="blue-green on a reserved pool",
-            allowed="surge: the reservation has no machines for a second set of nodes",
-            fix="Write `upgrades: surge`, or leave it out.",
-        )
+        allowed = "surge: the reservation has no machines for a second set of nodes"
+        advice = "Write `upgrades: surge`, or leave it out."
+        yield Problem(f"{at}.upgrades", "blue-green on a reserved pool", allowed, advice)
     if pool.flex_start is not None:
         yield from _flex_start(pool, pool.flex_start, f"{at}.flexStart")
 
@@ -368,19 +314,13 @@ def _reservation(pool: GcpPool, region: str, at: str) -> Iterator[Problem]:
 def _flex_start(pool: GcpPool, flex_start: GcpFlexStart, at: str) -> Iterator[Problem]:
     run, machine = flex_start.max_run_duration, machine_catalogue("gcp").get(pool.machine_type)
     if not _SHORTEST_RUN <= run <= _LONGEST_RUN:
-        yield Problem(
-            field=f"{at}.maxRunDuration",
-            value=format_duration(run),
-            allowed=f"{format_duration(_SHORTEST_RUN)} to {format_duration(_LONGEST_RUN)}",
-            fix=f"Write {format_duration(_LONGEST_RUN)}, or a shorter time.",
-        )
+        allowed = f"{format_duration(_SHORTEST_RUN)} to {format_duration(_LONGEST_RUN)}"
+        fix = f"Write {format_duration(_LONGEST_RUN)}, or a shorter time."
+        yield Problem(f"{at}.maxRunDuration", format_duration(run), allowed, fix)
     if machine is not None and not machine.gpus and pool.accelerator is None:
-        yield Problem(
-            field=at,
-            value=f"a value for {machine.name}, which has no GPUs",
-            allowed="a value for machines with GPUs, the only ones that the Dynamic Workload Scheduler sells",
-            fix="Write a machineType with GPUs, such as a3-highgpu-8g, or another capacity.",
-        )
+        allowed = "a value for machines with GPUs, the only ones that the Dynamic Workload Scheduler sells"
+        fix = "Write a machineType with GPUs, such as a3-highgpu-8g, or another capacity."
+        yield Problem(at, f"a value for {machine.name}, which has no GPUs", allowed, fix)
 
 
 def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
@@ -388,19 +328,15 @@ def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
     if name is None:
         return
     if name.startswith(_CLASSES_OF_GKE):
-        yield Problem(
-            field=f"{at}.computeClass",
-            value=format_value(name),
-            allowed=f"a name that does not start with {' or '.join(_CLASSES_OF_GKE)}, which GKE uses for its own",
-            fix=f'Write another name, such as "training-{name}".',
+        allowed = (
+            f"a name that does not start with {' or '.join(_CLASSES_OF_GKE)}, which GKE uses for its own"
         )
+        fix = f'Write another name, such as "training-{name}".'
+        yield Problem(f"{at}.computeClass", format_value(name), allowed, fix)
     if pool.default:
-        yield Problem(
-            field=f"{at}.computeClass",
-            value=f"{format_value(name)} on the pool with default: true",
-            allowed="a class on other pools: a pod that names no pool selects no class",
-            fix="Leave it out on this pool.",
-        )
+        got = f"{format_value(name)} on the pool with default: true"
+        allowed = "a class on other pools: a pod that names no pool selects no class"
+        yield Problem(f"{at}.computeClass", got, allowed, "Leave it out on this pool.")
 
 
 def _machine(pool: GcpPool, at: str) -> Iterator[Problem]:
@@ -414,21 +350,14 @@ def _machine(pool: GcpPool, at: str) -> Iterator[Problem]:
     if pool.accelerator is not None:
         yield from _attached(pool.accelerator, machine, f"{at}.accelerator")
     if pool.compact_placement and not can_be_placed_compactly(machine):
-        yield Problem(
-            field=f"{at}.compactPlacement",
-            value=f"true for {machine.name}",
-            allowed="true for a machine family that supports compact placement; this one does not",
-            fix="Leave it out, or write another machineType, such as c2-standard-8.",
-        )
+        allowed = "true for a machine family that supports compact placement; this one does not"
+        fix = "Leave it out, or write another machineType, such as c2-standard-8."
+        yield Problem(f"{at}.compactPlacement", f"true for {machine.name}", allowed, fix)
     yield from _sold(pool.capacity, machine, field)
     if machine.arch != "amd64":
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)}, a machine of {machine.arch}",
-            allowed="machines of amd64: GKE taints nodes of other architectures with kubernetes.io/arch, which the pods "
-            "of jobs do not tolerate",
-            fix="Write, for example, n2-standard-4.",
-        )
+        got = f"{format_value(machine.name)}, a machine of {machine.arch}"
+        allowed = "machines of amd64: GKE taints nodes of other architectures with kubernetes.io/arch, which the pods of jobs do not tolerate"
+        yield Problem(field, got, allowed, "Write, for example, n2-standard-4.")
 
 
 def _named_machine(name: str, field: str) -> Iterator[Problem]:
@@ -445,37 +374,23 @@ def _named_machine(name: str, field: str) -> Iterator[Problem]:
 
 def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterator[Problem]:
     if machine.gpus:
-        yield Problem(
-            field=at,
-            value=f"{accelerator.count} × {accelerator.type} in addition to the {machine.gpus} × {machine.accelerator} of "
-            f"{machine.name}",
-            allowed="nothing: the machine type includes its GPUs",
-            fix="Leave it out.",
-        )
+        got = f"{accelerator.count} × {accelerator.type} in addition to the {machine.gpus} × {machine.accelerator} of {machine.name}"
+        yield Problem(at, got, "nothing: the machine type includes its GPUs", "Leave it out.")
         return
     taken = attachable_to(machine)
     if not taken:
-        yield Problem(
-            field=at,
-            value=f"GPUs for {machine.name}",
-            allowed="GPUs for machines of the n1 series, the only ones that support them",
-            fix="Write a machineType such as n1-standard-8, or one that includes GPUs, such as g2-standard-8.",
-        )
+        allowed = "GPUs for machines of the n1 series, the only ones that support them"
+        fix = "Write a machineType such as n1-standard-8, or one that includes GPUs, such as g2-standard-8."
+        yield Problem(at, f"GPUs for {machine.name}", allowed, fix)
     elif accelerator.type not in taken:
-        yield Problem(
-            field=f"{at}.type",
-            value=format_value(accelerator.type),
-            allowed=f"one of the kinds that {machine.name} supports: {', '.join(sorted(taken))}",
-            fix=rules.close_fix(accelerator.type, taken, "Write one of them."),
-        )
+        allowed = f"one of the kinds that {machine.name} supports: {', '.join(sorted(taken))}"
+        fix = rules.close_fix(accelerator.type, taken, "Write one of them.")
+        yield Problem(f"{at}.type", format_value(accelerator.type), allowed, fix)
     elif accelerator.count not in taken[accelerator.type]:
         counts = taken[accelerator.type]
-        yield Problem(
-            field=f"{at}.count",
-            value=str(accelerator.count),
-            allowed=f"a number of this kind that {machine.name} supports: {' or '.join(map(str, counts))}",
-            fix=f"Write `count: {counts[0]}`; a machine with fewer vCPUs may support fewer.",
-        )
+        allowed = f"a number of this kind that {machine.name} supports: {' or '.join(map(str, counts))}"
+        fix = f"Write `count: {counts[0]}`; a machine with fewer vCPUs may support fewer."
+        yield Problem(f"{at}.count", str(accelerator.count), allowed, fix)
 
 
 def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Problem]:
@@ -483,14 +398,13 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
         return
     on_spot = capacity is CapacityType.SPOT
     if not (machine.on_spot if on_spot else machine.on_demand):
-        yield Problem(
-            field=field,
-            value=f"{format_value(machine.name)} {'on spot' if on_spot else 'on demand'}",
-            allowed=f"another machine type; Compute Engine offers this one only {'on demand' if on_spot else 'on spot'}"
+        got = f"{format_value(machine.name)} {'on spot' if on_spot else 'on demand'}"
+        allowed = (
+            f"another machine type; Compute Engine offers this one only {'on demand' if on_spot else 'on spot'}"
             if machine.on_spot or machine.on_demand
-            else "another machine type; Compute Engine offers this one only by reservation",
-            fix="Write another machineType, or the other capacity.",
+            else "another machine type; Compute Engine offers this one only by reservation"
         )
+        yield Problem(field, got, allowed, "Write another machineType, or the other capacity.")
 
 
 def _classes(platform: GcpPlatform) -> Iterator[Problem]:
@@ -503,14 +417,10 @@ def _classes(platform: GcpPlatform) -> Iterator[Problem]:
             continue
         other = of_class.setdefault(pool.compute_class, pool)
         if other.capacity is not pool.capacity:
-            yield Problem(
-                field=f"{rules.POOLS}[{index}].computeClass",
-                value=f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, but {other.name} of the "
-                f"same class is {other.capacity.value}",
-                allowed="pools of one capacity type in a class: GKE tries the next pool immediately and for each node, so "
-                "a job's pods would run on both capacity types",
-                fix="Write a class and a tier for each capacity type.",
-            )
+            got = f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, but {other.name} of the same class is {other.capacity.value}"
+            allowed = "pools of one capacity type in a class: GKE tries the next pool immediately and for each node, so a job's pods would run on both capacity types"
+            fix = "Write a class and a tier for each capacity type."
+            yield Problem(f"{rules.POOLS}[{index}].computeClass", got, allowed, fix)
     for index, namespace in enumerate(platform.namespaces):
         tiers = [by_name[tier.pool] for tier in namespace.ladder if tier.pool in by_name]
         yield from _classes_of_ladder(tiers, f"{rules.NAMESPACES}[{index}].ladder")
@@ -522,18 +432,13 @@ def _classes_of_ladder(tiers: Sequence[GcpPool], field: str) -> Iterator[Problem
         members.setdefault(pool.compute_class or "", []).append(pool.name)
     without = members.pop("", [])
     if members and without:
-        yield Problem(
-            field=field,
-            value=f"{', '.join(name for names in members.values() for name in names)} with computeClass, and {', '.join(without)} without",
-            allowed="pools that all have a class, or none: jobs select a class by cloud.google.com/compute-class, which "
-            "GKE rejects together with its spot labels, and a job that moves keeps its node selectors",
-            fix="Add computeClass to each of them, or to none.",
-        )
+        got = f"{', '.join(name for names in members.values() for name in names)} with computeClass, and {', '.join(without)} without"
+        allowed = "pools that all have a class, or none: jobs select a class by cloud.google.com/compute-class, which GKE rejects together with its spot labels, and a job that moves keeps its node selectors"
+        yield Problem(field, got, allowed, "Add computeClass to each of them, or to none.")
     for name, pools in members.items():
         if len(set(pools)) > 1:
-            yield Problem(
-                field=field,
-                value=f"{', '.join(pools)}, all of the class {format_value(name)}",
-                allowed="one pool of a class: a job that selects the class gets any of them, so they are one tier",
-                fix="Keep the first of them, or write a class for each.",
+            got = f"{', '.join(pools)}, all of the class {format_value(name)}"
+            allowed = (
+                "one pool of a class: a job that selects the class gets any of them, so they are one tier"
             )
+            yield Problem(field, got, allowed, "Keep the first of them, or write a class for each.")

@@ -217,11 +217,6 @@ class GcpMaintenance(Section):
         examples=['[{start: "2026-12-01"}]'],
     )
 
-    @property
-    def exclusion(self) -> MaintenanceExclusion | None:
-        """The one exclusion; None for none."""
-        return next(iter(self.exclusions), None)
-
 
 class Channel(StrEnum):
     """GKE's release channels."""
@@ -316,9 +311,8 @@ class GcpCluster(ClusterSection):
         examples=["{perZone: 1}"],
     )
     image_streaming: bool = Field(default=True, description=_STREAMING_TEXT)
-    database_key: KeyName | None = Field(
+    secrets_key: KeyName | None = Field(
         default=None,
-        alias="secretsKey",
         description="the name of a key in the region that encrypts the cluster's secrets, by default Google's",
     )
 
@@ -336,7 +330,7 @@ class GcpExistingCluster(ExistingCluster):
 class GcpNewNetwork(Section):
     """A new network for the stack: one subnetwork, with ranges for pods and Services."""
 
-    nodes_cidr: Cidr = Field(default="10.40.0.0/20", alias="cidr", description="a private block for nodes")
+    cidr: Cidr = Field(default="10.40.0.0/20", description="a private block for nodes")
     pods_cidr: Cidr = Field(
         default="10.44.0.0/14", description="a private block for pods: each node takes a /24"
     )

@@ -16,8 +16,8 @@ from pulumi_gcp.projects import IAMMember as ProjectIAMMember
 from pulumi_gcp.serviceaccount import Account
 from pulumi_gcp.serviceaccount import IAMMember as AccountIAMMember
 
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
 from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
@@ -84,14 +84,14 @@ class TrustedIssuer(ComponentResource):
             # Without audiences it takes tokens for itself alone.
             oidc={"issuer_uri": args.issuer},
             attribute_mapping={"google.subject": "assertion.sub"},
-            attribute_condition=f'assertion.sub == "{ACCOUNT}"',
+            attribute_condition=f'assertion.sub == "{CONTROLLER_ACCOUNT}"',
             opts=inside,
         )
         impersonation = AccountIAMMember(
             f"{name}-impersonation",
             service_account_id=account.name,
             role=_ROLE,
-            member=Output.concat("principal://iam.googleapis.com/", path, "/subject/", ACCOUNT),
+            member=Output.concat("principal://iam.googleapis.com/", path, "/subject/", CONTROLLER_ACCOUNT),
             opts=inside,
         )
         role = IAMCustomRole(

@@ -107,10 +107,10 @@ def preflight_warnings(platform: GcpPlatform, project: Project) -> Iterator[str]
 def _changed_ranges(network: GcpNewNetwork, existing: SubnetworkRanges) -> Iterator[Problem]:
     """Ranges that cannot change: the provider would replace the cluster, or Google would reject the update."""
     at = f"{PLATFORM}.network"
-    if not IPv4Network(existing.nodes).subnet_of(IPv4Network(network.nodes_cidr)):
+    if not IPv4Network(existing.nodes).subnet_of(IPv4Network(network.cidr)):
         yield Problem(
             field=f"{at}.cidr",
-            value=f"{format_value(network.nodes_cidr)}, but the stack's subnetwork has {existing.nodes}",
+            value=f"{format_value(network.cidr)}, but the stack's subnetwork has {existing.nodes}",
             allowed=f"{existing.nodes} or a block that contains it: any other block replaces the subnetwork, the cluster "
             "and everything in it",
             fix=f"Write `cidr: {existing.nodes}`, or a larger block around it. For other addresses, create another "

@@ -10,7 +10,7 @@ import json
 from string import Formatter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pulumi_holdfast.ladder.labels import ZONE
+from pulumi_holdfast.ladder.labels import OF_LADDER, ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,10 +86,14 @@ def selects_by_affinity(selection: NodeSelection, spec: str = POD) -> str:
 
 
 def expression_selects(selection: NodeSelection, expression: str) -> str:
-    """Return whether one match expression of a node affinity names a value of the selection."""
+    """Return whether one match expression of a node affinity names a value of the selection.
+
+    The one that keeps a pod on the pools of its ladder names all of them and selects none.
+    """
+    values = f"{expression}.?values.orValue([])"
     return (
         f'{expression}.key == {text(selection.key)} && {expression}.operator == "In" && '
-        f"{expression}.?values.orValue([]).exists(v, v in {texts(selection.values)})"
+        f"{values}.exists(v, v in {texts(selection.values)}) && !({text(OF_LADDER)} in {values})"
     )
 
 

@@ -14,7 +14,7 @@ from pulumi_holdfast.kubernetes.admission.jobset import JOBSET, jobset_patches, 
 from pulumi_holdfast.kubernetes.admission.rayjob import RAYJOB, rayjob_patches, rayjob_repairs
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
 
@@ -124,38 +124,23 @@ def capacity_selections(rules: Iterable[AdmissionRule]) -> tuple[NodeSelection, 
     return tuple(dict.fromkeys(found))
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobAdmissionArgs:
-    """The labels with which pods select spot, one or more."""
-
-    capacity: tuple[NodeSelection, ...]
-
-
 class JobAdmission(ComponentResource):
     """Admission of JobSets and RayJobs in training namespaces (`holdfast:index:JobAdmission`).
 
     Creates a MutatingAdmissionPolicy and its binding for each kind of job on creation (`training-jobsets`,
     `training-rayjobs`) and on reapplication of a manifest (`training-…-reapplied`). A job that selects spot
     or has the label `holdfast.dev/fallback: "true"` is adjusted so that the fallback controller can move it;
-    its original values are kept in an annotation. The policies read FallbackPolicies: depend on the
-    FallbackPolicyDefinition.
+    its original values are kept in an annotation. The policies read FallbackPolicies: depend on
+    their definition. `capacity` are the labels with which pods select spot, one or more.
     """
 
-    def __init__(self, name: str, args: JobAdmissionArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, opts: ResourceOptions | None = None, *, capacity: Sequence[NodeSelection]
+    ) -> None:
         super().__init__("holdfast:index:JobAdmission", name, None, opts)
-        for each in job_manifests(args.capacity):
-            policy = KubernetesObject(
-                f"{name}-{each.name}",
-                ADMISSION,
-                "MutatingAdmissionPolicy",
-                {"metadata": {"name": each.name}, "spec": each.policy},
-                opts=ResourceOptions(parent=self),
-            )
-            KubernetesObject(
-                f"{name}-{each.name}-binding",
-                ADMISSION,
-                "MutatingAdmissionPolicyBinding",
-                {"metadata": {"name": each.name}, "spec": each.binding},
-                opts=ResourceOptions(parent=self, depends_on=[policy]),
+        for each in job_manifests(capacity):
+            metadata = {"name": each.name}
+            admission_policy(
+                f"{name}-{each.name}", "MutatingAdmissionPolicy", metadata, each.policy, each.binding, self
             )
         self.register_outputs({})

@@ -45,8 +45,7 @@ class JobKind:
     `templates` is the path below `object.spec` to the list of items that have a template, `name` the field
     that names an item, `pod_template` the path from an item to its template. `controller` is the value of
     `managedBy` for jobs of the kind's own operator. `unstoppable` are fields with which its operator cannot suspend a job, each
-    with the expression for whether it is set: such a job follows no ladder. `other_pods` are the optional specifications of pods
-    that follow none.
+    with the expression for whether it is set: such a job follows no ladder.
     """
 
     group: str
@@ -57,7 +56,6 @@ class JobKind:
     pod_template: Sequence[str]
     controller: str
     unstoppable: Mapping[str, str] = field(default_factory=dict[str, str])
-    other_pods: Sequence[str] = ()
 
     def items_of(self, job: str) -> str:
         """The list of items that have a pod template."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
@@ -29,7 +28,7 @@ from pulumi_holdfast.kubernetes.admission.rules import (
     OneZoneRule,
     TolerationRule,
 )
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import TOLERATES, TRAINING, TRAINING_VALUE
@@ -110,42 +109,35 @@ def binding_spec(rule: AdmissionRule) -> Json:
     return {"policyName": policy_name(rule)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingAdmissionArgs:
-    """The cluster's Kubernetes version (a minor version) and its admission rules."""
-
-    kubernetes_version: str
-    rules: tuple[AdmissionRule, ...]
-
-
 class TrainingAdmission(ComponentResource):
     """Admission of pods in the training namespaces of one cluster (`holdfast:index:TrainingAdmission`).
 
     Creates a MutatingAdmissionPolicy and its binding for each rule, named `training-<rule>-pods`. They apply
     to pods that are created in namespaces with the label `holdfast.dev/training: "true"`.
 
-    Raises ConfigError if the cluster is older than Kubernetes 1.36.
+    `kubernetes_version` is a minor version. Raises ConfigError if it is older than Kubernetes 1.36.
     """
 
-    def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:
-        taints = [rule.taint for rule in args.rules if isinstance(rule, TolerationRule)]
-        problem = version_problem("kubernetes_version", args.kubernetes_version, taints)
+    def __init__(
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        kubernetes_version: str,
+        rules: Sequence[AdmissionRule],
+    ) -> None:
+        taints = [rule.taint for rule in rules if isinstance(rule, TolerationRule)]
+        problem = version_problem("kubernetes_version", kubernetes_version, taints)
         if problem is not None:
             raise ConfigError([problem])
         super().__init__("holdfast:index:TrainingAdmission", name, None, opts)
-        for rule in args.rules:
-            policy = KubernetesObject(
+        for rule in rules:
+            admission_policy(
                 f"{name}-{rule.name}",
-                ADMISSION,
                 "MutatingAdmissionPolicy",
-                {"metadata": _metadata(rule), "spec": policy_spec(rule)},
-                opts=ResourceOptions(parent=self),
-            )
-            KubernetesObject(
-                f"{name}-{rule.name}-binding",
-                ADMISSION,
-                "MutatingAdmissionPolicyBinding",
-                {"metadata": {"name": policy_name(rule)}, "spec": binding_spec(rule)},
-                opts=ResourceOptions(parent=self, depends_on=[policy]),
+                _metadata(rule),
+                policy_spec(rule),
+                binding_spec(rule),
+                self,
             )
         self.register_outputs({})

@@ -66,7 +66,6 @@ RAYJOB: Final = JobKind(
         "clusterSelector": "size(object.?spec.?clusterSelector.orValue({})) > 0",
         "deletionStrategy.deletionRules": "size(object.?spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
     },
-    other_pods=tuple(pod.spec for pod in _OTHER_PODS),
 )
 
 

@@ -7,7 +7,6 @@ namespace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
@@ -104,84 +103,40 @@ def role_ref(kind: str, name: str) -> Json:
     return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControllerAccessArgs:
-    """`leaves`: jobs of this cluster may move to others. `accepts`: jobs of others may run here."""
-
-    leaves: bool = False
-    accepts: bool = False
-
-
 class ControllerAccess(ComponentResource):
     """The controller's service account and permissions (`holdfast:index:ControllerAccess`).
 
     Creates the ServiceAccount; the ClusterRole for reading with its binding; the ClusterRole for jobs, and the one of
     controllers of other clusters, which TrainingNamespace binds; and a Role with its binding in the controller's
-    namespace and in the placeholders' namespace. Both namespaces must exist.
+    namespace and in the placeholders' namespace. Both namespaces must exist. `leaves`: jobs of this cluster may move to others.
+    `accepts`: jobs of others may run here.
     """
 
-    def __init__(self, name: str, args: ControllerAccessArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, opts: ResourceOptions | None = None, *, leaves: bool = False, accepts: bool = False
+    ) -> None:
         super().__init__("holdfast:index:ControllerAccess", name, None, opts)
-        KubernetesObject(
-            f"{name}-account",
-            "v1",
-            "ServiceAccount",
-            {"metadata": {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}},
-            opts=ResourceOptions(parent=self),
-        )
-        reading = KubernetesObject(
-            f"{name}-cluster-role",
-            RBAC,
-            "ClusterRole",
-            {"metadata": {"name": CONTROLLER}, "rules": CLUSTER_RULES},
-            opts=ResourceOptions(parent=self),
-        )
-        KubernetesObject(
-            f"{name}-cluster-role-binding",
-            RBAC,
-            "ClusterRoleBinding",
-            {
-                "metadata": {"name": CONTROLLER},
-                "roleRef": role_ref("ClusterRole", CONTROLLER),
-                "subjects": [SUBJECT],
-            },
-            opts=ResourceOptions(parent=self, depends_on=[reading]),
-        )
-        KubernetesObject(
-            f"{name}-jobs-role",
-            RBAC,
-            "ClusterRole",
-            {
-                "metadata": {"name": JOBS_ROLE},
-                "rules": [*JOB_RULES, *(TRANSFER_RULES if args.leaves else ())],
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        if args.accepts:
-            KubernetesObject(
-                f"{name}-copies-role",
-                RBAC,
-                "ClusterRole",
-                {"metadata": {"name": COPIES_ROLE}, "rules": COPY_RULES},
-                opts=ResourceOptions(parent=self),
-            )
+        account = {"metadata": {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}}
+        inside = ResourceOptions(parent=self)
+        KubernetesObject(f"{name}-account", "v1", "ServiceAccount", account, opts=inside)
+
+        def role(part: str, kind: str, metadata: Json, rules: Sequence[Json]) -> KubernetesObject:
+            fields = {"metadata": metadata, "rules": rules}
+            return KubernetesObject(f"{name}-{part}-role", RBAC, kind, fields, opts=inside)
+
+        def bound(part: str, kind: str, metadata: Json, rules: Sequence[Json]) -> None:
+            made = role(part, kind, metadata, rules)
+            fields = {"metadata": metadata, "roleRef": role_ref(kind, CONTROLLER), "subjects": [SUBJECT]}
+            after = ResourceOptions(parent=self, depends_on=[made])
+            KubernetesObject(f"{name}-{part}-role-binding", RBAC, f"{kind}Binding", fields, opts=after)
+
+        bound("cluster", "ClusterRole", {"name": CONTROLLER}, CLUSTER_RULES)
+        role("jobs", "ClusterRole", {"name": JOBS_ROLE}, [*JOB_RULES, *(TRANSFER_RULES if leaves else ())])
+        if accepts:
+            role("copies", "ClusterRole", {"name": COPIES_ROLE}, COPY_RULES)
         for namespace, rules in (
             (CONTROLLER_NAMESPACE, LEASE_RULES),
             (RESERVATION_NAMESPACE, PLACEHOLDER_RULES),
         ):
-            metadata = {"name": CONTROLLER, "namespace": namespace}
-            role = KubernetesObject(
-                f"{name}-{namespace}-role",
-                RBAC,
-                "Role",
-                {"metadata": metadata, "rules": rules},
-                opts=ResourceOptions(parent=self),
-            )
-            KubernetesObject(
-                f"{name}-{namespace}-role-binding",
-                RBAC,
-                "RoleBinding",
-                {"metadata": metadata, "roleRef": role_ref("Role", CONTROLLER), "subjects": [SUBJECT]},
-                opts=ResourceOptions(parent=self, depends_on=[role]),
-            )
+            bound(namespace, "Role", {"name": CONTROLLER, "namespace": namespace}, rules)
         self.register_outputs({})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess, ControllerAccessArgs
+from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import (
     CONFIG_MAP,
     OtherCluster,
@@ -21,15 +21,14 @@ from pulumi_holdfast.kubernetes.fallback_controller.program import (
     program_of_container,
     volumes_of_pod,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import TransferPolicy, TransferPolicyArgs
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
-    ControllerWritePolicy,
-    ControllerWritePolicyArgs,
-)
+from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import TransferPolicy
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ControllerWritePolicy
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
+    SYSTEM_PRIORITY_CLASS,
     SYSTEM_TOLERATIONS,
+    allow_system_priority,
     spread_over_zones,
 )
 from pulumi_holdfast.ladder.labels import (
@@ -44,7 +43,7 @@ from pulumi_holdfast.ladder.labels import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Resource
+    from pulumi import Input, Resource
 
     from pulumi_holdfast.kubernetes.fallback_controller.access import Users
     from pulumi_holdfast.kubernetes.fallback_controller.program import ControllerImages
@@ -110,6 +109,7 @@ def deployment_spec(
                 "serviceAccountName": CONTROLLER,
                 "nodeSelector": SYSTEM_NODE_SELECTOR,
                 "tolerations": list(SYSTEM_TOLERATIONS),
+                "priorityClassName": SYSTEM_PRIORITY_CLASS,
                 "affinity": spread_over_zones(LABELS),
                 "securityContext": _POD_SECURITY_CONTEXT,
                 "containers": [
@@ -204,120 +204,81 @@ class FallbackController(ComponentResource):
     Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
     for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
     its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). With other clusters it creates
-    their ConfigMap, and a TransferPolicy. Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
+    their ConfigMap, and a TransferPolicy. Depend on the definition of FallbackPolicy. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
 
     def __init__(self, name: str, args: FallbackControllerArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:FallbackController", name, None, opts)
+        own: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS}
+
+        def made(
+            part: str,
+            api_version: str,
+            kind: str,
+            fields: Mapping[str, Input[object]],
+            after: Sequence[Resource] = (),
+            unchanged: Sequence[str] = (),
+        ) -> KubernetesObject:
+            opts = ResourceOptions(parent=self, depends_on=after, ignore_changes=list(unchanged))
+            return KubernetesObject(f"{name}-{part}", api_version, kind, fields, opts=opts)
+
         namespaces = [
-            KubernetesObject(
-                f"{name}-{namespace}",
-                "v1",
-                "Namespace",
-                {"metadata": {"name": namespace, "labels": _POD_SECURITY}},
-                opts=ResourceOptions(parent=self),
-            )
-            for namespace in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)
+            made(each, "v1", "Namespace", {"metadata": {"name": each, "labels": _POD_SECURITY}})
+            for each in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)
         ]
-        priority = KubernetesObject(
-            f"{name}-priority",
-            "scheduling.k8s.io/v1",
-            "PriorityClass",
-            {
-                "metadata": {"name": RESERVATION_PRIORITY_CLASS},
-                "description": "Placeholders that reserve capacity for a job that is about to return to a better tier.",
-                "value": RESERVATION_PRIORITY,
-                # Placeholder pods wait for free capacity and preempt nothing.
-                "preemptionPolicy": "Never",
-            },
-            opts=ResourceOptions(parent=self),
-        )
+        placeholders = {
+            "metadata": {"name": RESERVATION_PRIORITY_CLASS},
+            "description": "Placeholders that reserve capacity for a job that is about to return to a better tier.",
+            "value": RESERVATION_PRIORITY,
+            # Placeholder pods wait for free capacity and preempt nothing.
+            "preemptionPolicy": "Never",
+        }
         leaves = bool(args.clusters)
-        access = ControllerAccess(
-            f"{name}-access",
-            ControllerAccessArgs(leaves=leaves, accepts=bool(args.accepted)),
-            opts=ResourceOptions(parent=self, depends_on=namespaces),
-        )
-        writes = ControllerWritePolicy(
-            f"{name}-writes",
-            ControllerWritePolicyArgs(placeholder_image=args.images.placeholder, transfers=leaves),
-            opts=ResourceOptions(parent=self),
-        )
-        others: list[Resource] = []
+        before: list[Resource] = [
+            *namespaces,
+            made("priority", "scheduling.k8s.io/v1", "PriorityClass", placeholders),
+            allow_system_priority(
+                f"{name}-own-priority",
+                CONTROLLER_NAMESPACE,
+                ResourceOptions(parent=self, depends_on=namespaces),
+            ),
+            ControllerAccess(
+                f"{name}-access",
+                opts=ResourceOptions(parent=self, depends_on=namespaces),
+                leaves=leaves,
+                accepts=bool(args.accepted),
+            ),
+            ControllerWritePolicy(
+                f"{name}-writes",
+                opts=ResourceOptions(parent=self),
+                placeholder_image=args.images.placeholder,
+                transfers=leaves,
+            ),
+        ]
         if leaves or args.accepted:
-            others.append(
-                TransferPolicy(
-                    f"{name}-transfers",
-                    TransferPolicyArgs(leaves=leaves, accounts=args.accepted),
-                    opts=ResourceOptions(parent=self),
-                )
+            opts = ResourceOptions(parent=self)
+            before.append(
+                TransferPolicy(f"{name}-transfers", opts=opts, leaves=leaves, accounts=args.accepted)
             )
         if leaves:
-            others.append(
-                KubernetesObject(
-                    f"{name}-clusters",
-                    "v1",
-                    "ConfigMap",
-                    {
-                        "metadata": {"name": CONFIG_MAP, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS},
-                        "data": config_map_data(args.clusters),
-                    },
-                    opts=ResourceOptions(parent=self, depends_on=namespaces),
-                )
-            )
-        programs = [
-            KubernetesObject(
-                f"{name}-{archive.name}-{archive.digest[:16]}",
-                "v1",
-                "ConfigMap",
-                {
-                    "metadata": {
-                        "name": archive.config_map,
-                        "namespace": CONTROLLER_NAMESPACE,
-                        "labels": LABELS,
-                    },
-                    "immutable": True,
-                    "binaryData": archive.binary_data,
-                },
-                opts=ResourceOptions(
-                    parent=self,
-                    depends_on=namespaces,
-                    # Its name says what it contains: other bytes are only another compression of it.
-                    ignore_changes=["binaryData"],
-                ),
-            )
-            for archive in args.images.archives
-        ]
-        inside = ResourceOptions(
-            parent=self, depends_on=[*namespaces, priority, access, writes, *others, *programs]
+            connections = {"metadata": {**own, "name": CONFIG_MAP}, "data": config_map_data(args.clusters)}
+            before.append(made("clusters", "v1", "ConfigMap", connections, namespaces))
+        for archive in args.images.archives:
+            program = {
+                "metadata": {**own, "name": archive.config_map},
+                "immutable": True,
+                "binaryData": archive.binary_data,
+            }
+            part = f"{archive.name}-{archive.digest[:16]}"
+            # Its name says what it contains: other bytes are only another compression of it.
+            before.append(made(part, "v1", "ConfigMap", program, namespaces, unchanged=["binaryData"]))
+        pods = deployment_spec(
+            args.images, args.replicas, args.webhook_secret, args.karpenter_metrics, args.clusters
         )
-        metadata: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE, "labels": LABELS}
-        KubernetesObject(
-            f"{name}-deployment",
-            "apps/v1",
-            "Deployment",
-            {
-                "metadata": metadata,
-                "spec": deployment_spec(
-                    args.images, args.replicas, args.webhook_secret, args.karpenter_metrics, args.clusters
-                ),
-            },
-            opts=inside,
-        )
-        KubernetesObject(
-            f"{name}-metrics",
-            "v1",
-            "Service",
-            {"metadata": metadata, "spec": metrics_service_spec()},
-            opts=inside,
-        )
+        made("deployment", "apps/v1", "Deployment", {"metadata": own, "spec": pods}, before)
+        made("metrics", "v1", "Service", {"metadata": own, "spec": metrics_service_spec()}, before)
         if args.replicas > 1:
-            KubernetesObject(
-                f"{name}-disruption-budget",
-                "policy/v1",
-                "PodDisruptionBudget",
-                {"metadata": metadata, "spec": disruption_budget_spec()},
-                opts=inside,
-            )
+            budget: Json = {"metadata": own, "spec": disruption_budget_spec()}
+            made("disruption-budget", "policy/v1", "PodDisruptionBudget", budget, before)
         self.register_outputs({})

@@ -6,15 +6,15 @@ do here. Both compare objects as `pulumi_holdfast.controller.other_clusters.prot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ACCOUNT
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import binding_spec, rest, same, without
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def home_policy_spec() -> Json:
                 "a copy of the job may run in another cluster, so the job stays suspended here",
             ),
             (
-                f"{is_held} || request.userInfo.username == {text(ACCOUNT)}",
+                f"{is_held} || request.userInfo.username == {text(CONTROLLER_ACCOUNT)}",
                 f"only the fallback controller removes the finalizer {TRANSFER}, once no copy can run",
             ),
         ),
@@ -102,17 +102,12 @@ def copies_policy_spec(accounts: Sequence[str]) -> Json:
 
 def account_from(cluster: str) -> str:
     """Return the user name here of the controller of another cluster, by the name that this cluster has for that one."""
-    return f"{account_prefix(cluster)}{ACCOUNT}"
+    return f"{account_prefix(cluster)}{CONTROLLER_ACCOUNT}"
 
 
 def account_prefix(cluster: str) -> str:
     """Return the prefix of user names from another cluster, which distinguishes them from accounts of this one."""
     return f"{cluster}:"
-
-
-def binding_spec(name: str) -> Json:
-    """Return the specification of a policy's binding: violations are refused and recorded in the audit log."""
-    return {"policyName": name, "validationActions": ["Deny", "Audit"]}
 
 
 def _policy(
@@ -157,66 +152,35 @@ def _follows(new: str, old: str) -> str:
 
 def _only_permit_and_suspension() -> str:
     parts = (
-        _without("", "metadata", "spec", "status"),
-        _without(".metadata", *_SERVER_FIELDS),
-        _rest("OBJECT.metadata.?annotations.orValue({})", PERMIT),
-        _without(".spec", "suspend"),
+        without("", "metadata", "spec", "status"),
+        without(".metadata", *_SERVER_FIELDS),
+        rest("OBJECT.metadata.?annotations.orValue({})", [PERMIT]),
+        without(".spec", "suspend"),
     )
-    return " && ".join(
-        f"({part.replace('OBJECT', 'dyn(object)')} == {part.replace('OBJECT', 'dyn(oldObject)')})"
-        for part in parts
-    )
-
-
-def _without(path: str, *keys: str) -> str:
-    return _rest(f"OBJECT{path}", *keys)
-
-
-def _rest(value: str, *keys: str) -> str:
-    return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
+    return same(*parts, new="dyn(object)", old="dyn(oldObject)")
 
 
 def _copies_policy(accounts: Users) -> Output[Json]:
     return Output.all(*accounts).apply(lambda known: copies_policy_spec(cast("list[str]", known)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransferPolicyArgs:
-    """`leaves`: jobs of this cluster may move to others.
-
-    `accounts`: the user names with which the controllers of other clusters write here; empty for none.
-    """
-
-    leaves: bool = False
-    accounts: Users = ()
-
-
 class TransferPolicy(ComponentResource):
     """Keeps a job from running in two clusters at once (`holdfast:index:TransferPolicy`).
 
-    Creates a ValidatingAdmissionPolicy with its binding for jobs that may move to other clusters, and one for copies of jobs of other
-    clusters.
+    Creates a ValidatingAdmissionPolicy with its binding if jobs of this cluster may move to others (`leaves`), and one for copies of
+    jobs of other clusters, whose controllers write here with the user names `accounts`, if there are any.
     """
 
-    def __init__(self, name: str, args: TransferPolicyArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self, name: str, opts: ResourceOptions | None = None, *, leaves: bool = False, accounts: Users = ()
+    ) -> None:
         super().__init__("holdfast:index:TransferPolicy", name, None, opts)
         specs: dict[str, Input[Json]] = {
-            **({HOME_POLICY: home_policy_spec()} if args.leaves else {}),
-            **({COPIES_POLICY: _copies_policy(args.accounts)} if args.accounts else {}),
+            **({HOME_POLICY: home_policy_spec()} if leaves else {}),
+            **({COPIES_POLICY: _copies_policy(accounts)} if accounts else {}),
         }
-        for policy_name, spec in specs.items():
-            policy = KubernetesObject(
-                f"{name}-{policy_name}",
-                ADMISSION,
-                "ValidatingAdmissionPolicy",
-                {"metadata": {"name": policy_name}, "spec": spec},
-                opts=ResourceOptions(parent=self),
-            )
-            KubernetesObject(
-                f"{name}-{policy_name}-binding",
-                ADMISSION,
-                "ValidatingAdmissionPolicyBinding",
-                {"metadata": {"name": policy_name}, "spec": binding_spec(policy_name)},
-                opts=ResourceOptions(parent=self, depends_on=[policy]),
+        for each, spec in specs.items():
+            admission_policy(
+                f"{name}-{each}", "ValidatingAdmissionPolicy", {"name": each}, spec, binding_spec(each), self
             )
         self.register_outputs({})

@@ -7,18 +7,16 @@ a label of a node or job, a pod that is no placeholder. A stolen token can there
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.kubernetes_object import ADMISSION, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
     CONTROLLER,
-    CONTROLLER_NAMESPACE,
     EVENT_COMPONENT,
     POOL,
     RECREATE,
@@ -32,6 +30,7 @@ from pulumi_holdfast.ladder.labels import (
     TIER,
     TRANSFER,
 )
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 NAME: Final = f"{CONTROLLER}-writes"
 
 #: The user name of the controller's service account.
-ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
 
 #: What the controller writes into a job's metadata.
 JOB_ANNOTATIONS: Final = (STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, SUCCESSOR)
@@ -83,7 +81,7 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
             ]
         },
         "matchConditions": [
-            {"name": "controller", "expression": f"request.userInfo.username == {text(ACCOUNT)}"}
+            {"name": "controller", "expression": f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)}"}
         ],
         "variables": [
             {"name": "new", "expression": "dyn(object)"},
@@ -93,9 +91,9 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
     }
 
 
-def binding_spec() -> Json:
-    """Return the specification of the binding: violations are refused and recorded in the audit log."""
-    return {"policyName": NAME, "validationActions": ["Deny", "Audit"]}
+def binding_spec(name: str = NAME) -> Json:
+    """Return the specification of a policy's binding: violations are refused and recorded in the audit log."""
+    return {"policyName": name, "validationActions": ["Deny", "Audit"]}
 
 
 #: Nothing of a dry run is stored, and no controller sees it.
@@ -109,10 +107,8 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
     yield (
         _is("nodes"),
         _all(
-            _same(
-                _without("", "metadata", "spec", "status"), _without(".metadata", *_SERVER_FIELDS, "labels")
-            ),
-            _same(_without_key("labels", RESERVED_FOR), _without(".spec", "taints"), _foreign_taints()),
+            same(without("", "metadata", "spec", "status"), without(".metadata", *_SERVER_FIELDS, "labels")),
+            same(_without_key("labels", RESERVED_FOR), without(".spec", "taints"), _foreign_taints()),
             _reservation(),
         ),
         "the controller changes a node only by the taint and the label of a reservation, in a pool",
@@ -120,17 +116,17 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
     yield (
         _is("pods", "UPDATE"),
         _all(
-            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS, "annotations")),
-            _same(_without_key("annotations", CHECKPOINT_REQUESTED)),
+            same(without("", "metadata", "status"), without(".metadata", *_SERVER_FIELDS, "annotations")),
+            same(_without_key("annotations", CHECKPOINT_REQUESTED)),
         ),
         "the controller changes a pod only by the request for a checkpoint",
     )
     yield (
         _is("pods/status"),
         _all(
-            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
-            _same(
-                _without(".status", "phase", "conditions", "observedGeneration"),
+            same(without("", "metadata", "status"), without(".metadata", *_SERVER_FIELDS)),
+            same(
+                without(".status", "phase", "conditions", "observedGeneration"),
                 _conditions_but("DisruptionTarget"),
             ),
             f'{_NEW}.status.phase == "Failed"',
@@ -144,7 +140,7 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
     )
     yield (
         _is("jobsets"),
-        _all(_same_job_metadata(transfers=transfers), _same(*_jobset_spec())),
+        _all(_same_job_metadata(transfers=transfers), same(*_jobset_spec())),
         "the controller changes a JobSet only by its suspension, pool, reservation and state",
     )
     if transfers:
@@ -152,7 +148,7 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
         yield _ends_as_its_copy("rayjobs", ["endTime", "jobDeploymentStatus", "jobStatus", "message"])
     yield (
         _is("rayjobs", "UPDATE"),
-        _all(_same_job_metadata(transfers=transfers), _same(*_rayjob_spec())),
+        _all(_same_job_metadata(transfers=transfers), same(*_rayjob_spec())),
         "the controller changes a RayJob only by its suspension, pool, reservation and state",
     )
     yield (
@@ -186,7 +182,7 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
         _is("events", "UPDATE"),
         _all(
             f'{_OLD}.?source.?component.orValue("") == {text(EVENT_COMPONENT)}',
-            _same(_without("", "metadata", "count", "lastTimestamp"), _without(".metadata", *_SERVER_FIELDS)),
+            same(without("", "metadata", "count", "lastTimestamp"), without(".metadata", *_SERVER_FIELDS)),
         ),
         "the controller changes only the count of its own Events",
     )
@@ -197,9 +193,9 @@ def _ends_as_its_copy(resource: str, fields: Sequence[str]) -> tuple[str, str, s
     return (
         _is(f"{resource}/status"),
         _all(
-            _same(_without("", "metadata", "status"), _without(".metadata", *_SERVER_FIELDS)),
-            _same(_rest("OBJECT.?status.orValue({})", fields)),
-            _same(_conditions_but("Completed", "Failed")),
+            same(without("", "metadata", "status"), without(".metadata", *_SERVER_FIELDS)),
+            same(rest("OBJECT.?status.orValue({})", fields)),
+            same(_conditions_but("Completed", "Failed")),
             f"{_NEW}.metadata.?finalizers.orValue([]).exists(f, f == {text(TRANSFER)})",
         ),
         "the controller changes a job's status only to end it as its copy in another cluster has ended",
@@ -222,23 +218,24 @@ def _all(*conditions: str) -> str:
     return " && ".join(f"({each})" for each in conditions)
 
 
-def _same(*parts: str) -> str:
+def same(*parts: str, new: str = _NEW, old: str = _OLD) -> str:
     """Return whether parts of the object, as expressions over `OBJECT`, are those of the old object."""
-    return _all(*(f"{part.replace('OBJECT', _NEW)} == {part.replace('OBJECT', _OLD)}" for part in parts))
+    return _all(*(f"{part.replace('OBJECT', new)} == {part.replace('OBJECT', old)}" for part in parts))
 
 
-def _without(path: str, *keys: str) -> str:
+def without(path: str, *keys: str) -> str:
     """Return a map of the object without some of its keys."""
-    return _rest(f"OBJECT{path}", keys)
+    return rest(f"OBJECT{path}", keys)
 
 
-def _rest(value: str, keys: Iterable[str]) -> str:
+def rest(value: str, keys: Iterable[str]) -> str:
+    """Return a map without some of its keys."""
     return f"{value}.transformMap(k, v, !(k in {texts(sorted(keys))}), v)"
 
 
 def _without_key(marks: str, *keys: str) -> str:
     """Return the labels or annotations of the object without some keys; none and an empty map are the same."""
-    return _rest(f"OBJECT.metadata.?{marks}.orValue({{}})", keys)
+    return rest(f"OBJECT.metadata.?{marks}.orValue({{}})", keys)
 
 
 def _foreign_taints() -> str:
@@ -268,9 +265,9 @@ def _annotation(key: str) -> str:
 def _same_job_metadata(*, transfers: bool = False) -> str:
     annotations = (*JOB_ANNOTATIONS, TRANSFER) if transfers else JOB_ANNOTATIONS
     finalizers = f"OBJECT.metadata.?finalizers.orValue([]).filter(f, f != {text(TRANSFER)})"
-    return _same(
-        _without("", "metadata", "spec", "status"),
-        _without(
+    return same(
+        without("", "metadata", "spec", "status"),
+        without(
             ".metadata", *_SERVER_FIELDS, "annotations", "labels", *(["finalizers"] if transfers else [])
         ),
         *([finalizers] if transfers else []),
@@ -284,11 +281,11 @@ def _jobset_spec() -> Sequence[str]:
     jobs = "OBJECT.spec.replicatedJobs"
     template = "r.template.spec.template"
     return (
-        _without(".spec", "suspend", "replicatedJobs"),
-        f"{jobs}.map(r, {_rest('r', ['template'])})",
-        f"{jobs}.map(r, {_rest('r.template', ['spec'])})",
-        f"{jobs}.map(r, {_rest('r.template.spec', ['template'])})",
-        f"{jobs}.map(r, {_rest(template, ['spec'])})",
+        without(".spec", "suspend", "replicatedJobs"),
+        f"{jobs}.map(r, {rest('r', ['template'])})",
+        f"{jobs}.map(r, {rest('r.template', ['spec'])})",
+        f"{jobs}.map(r, {rest('r.template.spec', ['template'])})",
+        f"{jobs}.map(r, {rest(template, ['spec'])})",
         *(f"{jobs}.map(r, {part})" for part in _pod_spec(f"{template}.spec")),
     )
 
@@ -297,10 +294,10 @@ def _rayjob_spec() -> Sequence[str]:
     """Return the parts of a RayJob's spec that stay: all but the suspension and where its workers run."""
     groups = "OBJECT.spec.?rayClusterSpec.?workerGroupSpecs.orValue([])"
     return (
-        _without(".spec", "suspend", "rayClusterSpec"),
-        _rest("OBJECT.spec.?rayClusterSpec.orValue({})", ["workerGroupSpecs"]),
-        f"{groups}.map(r, {_rest('r', ['template'])})",
-        f"{groups}.map(r, {_rest('r.template', ['spec'])})",
+        without(".spec", "suspend", "rayClusterSpec"),
+        rest("OBJECT.spec.?rayClusterSpec.orValue({})", ["workerGroupSpecs"]),
+        f"{groups}.map(r, {rest('r', ['template'])})",
+        f"{groups}.map(r, {rest('r.template', ['spec'])})",
         *(f"{groups}.map(r, {part})" for part in _pod_spec("r.template.spec")),
     )
 
@@ -310,8 +307,8 @@ def _pod_spec(spec: str) -> Sequence[str]:
     tolerations = f"{spec}.?tolerations.orValue([])"
     own = f"t.?key.orValue({text('')}) == {text(RESERVED_FOR)} && t.?value.orValue({text('')}) == OBJECT.metadata.uid"
     return (
-        _rest(spec, ["nodeSelector", "tolerations"]),
-        _rest(f"{spec}.?nodeSelector.orValue({{}})", [POOL, *CAPACITY_KEYS]),
+        rest(spec, ["nodeSelector", "tolerations"]),
+        rest(f"{spec}.?nodeSelector.orValue({{}})", [POOL, *CAPACITY_KEYS]),
         f"{tolerations}.filter(t, !({own}))",
     )
 
@@ -347,39 +344,24 @@ def _rule(group: str, version: str, operations: Sequence[str], *resources: str) 
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControllerWritePolicyArgs:
-    """`placeholder_image` is the only image that placeholders run. `transfers`: jobs may move to other clusters."""
-
-    placeholder_image: str
-    transfers: bool = False
-
-
 class ControllerWritePolicy(ComponentResource):
     """Limits what the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
 
-    Creates a ValidatingAdmissionPolicy and its binding.
+    Creates a ValidatingAdmissionPolicy and its binding. `placeholder_image` is the only image that placeholders run.
+    `transfers`: jobs may move to other clusters.
     """
 
     def __init__(
-        self, name: str, args: ControllerWritePolicyArgs, opts: ResourceOptions | None = None
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        placeholder_image: str,
+        transfers: bool = False,
     ) -> None:
         super().__init__("holdfast:index:ControllerWritePolicy", name, None, opts)
-        policy = KubernetesObject(
-            f"{name}-policy",
-            ADMISSION,
-            "ValidatingAdmissionPolicy",
-            {
-                "metadata": {"name": NAME},
-                "spec": policy_spec(args.placeholder_image, transfers=args.transfers),
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        KubernetesObject(
-            f"{name}-binding",
-            ADMISSION,
-            "ValidatingAdmissionPolicyBinding",
-            {"metadata": {"name": NAME}, "spec": binding_spec()},
-            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        spec = policy_spec(placeholder_image, transfers=transfers)
+        admission_policy(
+            f"{name}-policy", "ValidatingAdmissionPolicy", {"name": NAME}, spec, binding_spec(), self
         )
         self.register_outputs({})

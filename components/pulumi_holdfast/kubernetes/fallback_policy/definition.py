@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulumi import ComponentResource, ResourceOptions
+from pulumi import ResourceOptions
 
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.ladder.fallback_policy import POLICY_SCHEMA
@@ -48,21 +48,11 @@ def definition_spec() -> Json:
     }
 
 
-class FallbackPolicyDefinition(ComponentResource):
-    """The kind FallbackPolicy on a cluster (`holdfast:index:FallbackPolicyDefinition`).
+def fallback_policy_definition(name: str, opts: ResourceOptions | None = None) -> KubernetesObject:
+    """Create the CustomResourceDefinition `fallbackpolicies.holdfast.dev`.
 
-    Creates the CustomResourceDefinition `fallbackpolicies.holdfast.dev`. It is deleted with the stack,
-    because its objects are configuration that every `up` writes again. Namespaces depend on it, so their
-    ladders are deleted first.
+    It is deleted with the stack, because its objects are configuration that every `up` writes again. Namespaces depend on it,
+    so their ladders are deleted first.
     """
-
-    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:FallbackPolicyDefinition", name, None, opts)
-        KubernetesObject(
-            f"{name}-crd",
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            {"metadata": {"name": DEFINITION}, "spec": definition_spec()},
-            opts=ResourceOptions(parent=self),
-        )
-        self.register_outputs({})
+    fields = {"metadata": {"name": DEFINITION}, "spec": definition_spec()}
+    return KubernetesObject(name, "apiextensions.k8s.io/v1", "CustomResourceDefinition", fields, opts=opts)

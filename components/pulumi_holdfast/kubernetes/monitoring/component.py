@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
@@ -23,15 +22,6 @@ OPERATOR_API: Final = "monitoring.coreos.com/v1"
 _DASHBOARD_LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class MonitoringArgs:
-    """What to create. `labels` are those by which a Prometheus selects its rules and monitors."""
-
-    has_dashboard: bool
-    has_alerts: bool
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
 def service_monitor_spec() -> Json:
     """Return the specification of the ServiceMonitor: every replica is scraped through the headless Service."""
     return {"selector": {"matchLabels": dict(LABELS)}, "endpoints": [{"port": "http", "path": "/metrics"}]}
@@ -41,44 +31,38 @@ class Monitoring(ComponentResource):
     """The dashboard and the alerts of the fallback controller (`holdfast:index:Monitoring`).
 
     Creates a ConfigMap with a Grafana dashboard, and a PrometheusRule with a ServiceMonitor, for which the Prometheus operator
-    must be installed. Its namespace is the FallbackController's: depend on that.
+    must be installed. `labels` are those by which a Prometheus selects its rules and monitors. Its namespace is the
+    FallbackController's: depend on that.
     """
 
-    def __init__(self, name: str, args: MonitoringArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        has_dashboard: bool,
+        has_alerts: bool,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__("holdfast:index:Monitoring", name, None, opts)
-        inside = ResourceOptions(parent=self)
-        if args.has_dashboard:
+
+        def made(part: str, api_version: str, kind: str, fields: Json, **marks: str) -> None:
+            metadata = {
+                "name": NAME if part == kind.lower() else f"{NAME}-{part}",
+                "namespace": CONTROLLER_NAMESPACE,
+                "labels": {**LABELS, **marks},
+            }
+            inside = ResourceOptions(parent=self)
             KubernetesObject(
-                f"{name}-dashboard",
-                "v1",
-                "ConfigMap",
-                {
-                    "metadata": {
-                        "name": f"{NAME}-dashboard",
-                        "namespace": CONTROLLER_NAMESPACE,
-                        "labels": {**LABELS, **_DASHBOARD_LABEL},
-                    },
-                    "data": {"holdfast.json": json.dumps(dashboard(), indent=1)},
-                },
-                opts=inside,
+                f"{name}-{part}", api_version, kind, {"metadata": metadata, **fields}, opts=inside
             )
-        if args.has_alerts:
-            for kind, spec in (
-                ("PrometheusRule", {"groups": [rule_group()]}),
-                ("ServiceMonitor", service_monitor_spec()),
-            ):
-                KubernetesObject(
-                    f"{name}-{kind.lower()}",
-                    OPERATOR_API,
-                    kind,
-                    {
-                        "metadata": {
-                            "name": NAME,
-                            "namespace": CONTROLLER_NAMESPACE,
-                            "labels": {**LABELS, **args.labels},
-                        },
-                        "spec": spec,
-                    },
-                    opts=inside,
-                )
+
+        if has_dashboard:
+            data: Json = {"data": {"holdfast.json": json.dumps(dashboard(), indent=1)}}
+            made("dashboard", "v1", "ConfigMap", data, **_DASHBOARD_LABEL)
+        if has_alerts:
+            rules: Json = {"spec": {"groups": [rule_group()]}}
+            made("prometheusrule", OPERATOR_API, "PrometheusRule", rules, **(labels or {}))
+            monitor: Json = {"spec": service_monitor_spec()}
+            made("servicemonitor", OPERATOR_API, "ServiceMonitor", monitor, **(labels or {}))
         self.register_outputs({})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.kubernetes_object import HelmRelease, KubernetesObject
+from pulumi_holdfast.kubernetes.operators.pod_settings import allow_system_priority
 from pulumi_holdfast.ladder.operators import OPERATORS
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ChartedOperatorArgs:
 class ChartedOperator(ComponentResource):
     """An operator installed from two charts (`holdfast:index:ChartedOperator`).
 
-    Creates its namespace, the release of its CRDs, its ConfigMaps, and the release of its controller, in this
+    Creates its namespace, where pods may have a system priority class, the release of its CRDs, its ConfigMaps, and the release of its controller, in this
     order: on destroy the controller is removed before its CRDs.
     """
 
@@ -98,6 +99,9 @@ class ChartedOperator(ComponentResource):
             "Namespace",
             {"metadata": {"name": args.namespace}},
             opts=ResourceOptions(parent=self),
+        )
+        priority = allow_system_priority(
+            f"{name}-priority", args.namespace, ResourceOptions(parent=self, depends_on=[namespace])
         )
         crds = HelmRelease(
             f"{name}-crds",
@@ -132,6 +136,6 @@ class ChartedOperator(ComponentResource):
                 "skipCrds": True,
                 "timeout": _TIMEOUT,
             },
-            opts=ResourceOptions(parent=self, depends_on=[crds, *config_maps]),
+            opts=ResourceOptions(parent=self, depends_on=[priority, crds, *config_maps]),
         )
         self.register_outputs({})

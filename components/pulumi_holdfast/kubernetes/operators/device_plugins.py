@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.kubernetes_object import HelmRelease
-from pulumi_holdfast.kubernetes.operators.charted_operator import (
-    ChartReference,
-    chart_fields,
-    chart_reference,
-)
+from pulumi_holdfast.kubernetes.operators.charted_operator import chart_fields, chart_reference
 from pulumi_holdfast.kubernetes.operators.pod_settings import image
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import EFA_NODE, EFA_NODE_VALUE, GPU_NODE, GPU_NODE_VALUE
@@ -89,59 +84,39 @@ _NVIDIA: Final = "nvidia-device-plugin"
 _EFA: Final = "aws-efa-k8s-device-plugin"
 
 
-@dataclass(frozen=True, kw_only=True)
-class DevicePluginsArgs:
-    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
-
-    The versions are the charts'; these determine the images. `efa_version` is None if no pool has fabric
-    adapters; `region` selects the registry of that plugin's image.
-    """
-
-    charts: str | None
-    images: str | None
-    nvidia_version: str
-    efa_version: str | None
-    region: str
-
-
 class DevicePlugins(ComponentResource):
     """The device plugins of NVIDIA and EFA (`holdfast:index:DevicePlugins`).
 
     Creates a release for each in `kube-system`. They tolerate every taint: without them the node never offers
-    the resources that its pods request, and Karpenter never considers it ready.
+    the resources that its pods request, and Karpenter never considers it ready. `charts` is a directory or address of charts,
+    `images` a registry; None for the projects' own. The versions are the charts'; these determine the images. `efa_version` is
+    None if no pool has fabric adapters; `region` selects the registry of that plugin's image.
     """
 
-    def __init__(self, name: str, args: DevicePluginsArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        charts: str | None,
+        images: str | None,
+        nvidia_version: str,
+        efa_version: str | None,
+        region: str,
+    ) -> None:
         super().__init__("holdfast:index:DevicePlugins", name, None, opts)
-        HelmRelease(
-            f"{name}-nvidia",
-            _release(
-                chart_reference(args.charts, _NVIDIA),
-                _NVIDIA,
-                args.nvidia_version,
-                nvidia_values(args.images),
-            ),
-            opts=ResourceOptions(parent=self),
-        )
-        if args.efa_version is not None:
-            HelmRelease(
-                f"{name}-efa",
-                _release(
-                    chart_reference(args.charts, _EFA),
-                    _EFA,
-                    args.efa_version,
-                    efa_values(args.images, args.region),
-                ),
-                opts=ResourceOptions(parent=self),
-            )
+        plugins = {
+            "nvidia": (_NVIDIA, nvidia_version, nvidia_values(images)),
+            "efa": (_EFA, efa_version, efa_values(images, region)),
+        }
+        for part, (chart, version, values) in plugins.items():
+            if version is not None:
+                release = {
+                    "name": chart,
+                    "namespace": NAMESPACE,
+                    **chart_fields(chart_reference(charts, chart)),
+                    "version": version,
+                    "values": values,
+                }
+                HelmRelease(f"{name}-{part}", release, opts=ResourceOptions(parent=self))
         self.register_outputs({})
-
-
-def _release(reference: ChartReference, name: str, version: str, values: Json) -> Json:
-    return {
-        "name": name,
-        "namespace": NAMESPACE,
-        **chart_fields(reference),
-        "version": version,
-        "values": values,
-    }

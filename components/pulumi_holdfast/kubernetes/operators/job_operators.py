@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
@@ -12,6 +11,7 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
+    SYSTEM_PRIORITY_CLASS,
     SYSTEM_TOLERATIONS,
     image,
     spread_over_zones,
@@ -32,6 +32,7 @@ def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "affinity": spread_over_zones(_KUBERAY_PODS),
         "tolerations": SYSTEM_TOLERATIONS,
+        "priorityClassName": SYSTEM_PRIORITY_CLASS,
         # The chart's own, which it gives as limits alone.
         "resources": {
             "requests": {"cpu": "100m", "memory": "512Mi"},
@@ -75,30 +76,28 @@ _VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class OperatorsArgs:
-    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
-
-    `versions` are the operators', by the names of their charts. With more than one replica they elect a leader.
-    """
-
-    charts: str | None
-    images: str | None = None
-    versions: Mapping[str, str]
-    replicas: int
-
-
 class Operators(ComponentResource):
     """JobSet and KubeRay (`holdfast:index:Operators`).
 
     Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
     release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
+    `charts` is a directory or address of charts, `images` a registry; None for the projects' own. `versions` are the operators',
+    by the names of their charts. With more than one replica they elect a leader.
     """
 
-    def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        opts: ResourceOptions | None = None,
+        *,
+        charts: str | None,
+        images: str | None = None,
+        versions: Mapping[str, str],
+        replicas: int,
+    ) -> None:
         super().__init__("holdfast:index:Operators", name, None, opts)
         for chart, values in _VALUES.items():
-            operator, version = chart.removesuffix("-operator"), args.versions[chart]
+            operator, version = chart.removesuffix("-operator"), versions[chart]
             ChartedOperator(
                 f"{name}-{operator}",
                 ChartedOperatorArgs(
@@ -106,11 +105,11 @@ class Operators(ComponentResource):
                     release=chart,
                     crds_release=f"{operator}-crds",
                     crds_chart=f"{operator}-crds",
-                    charts=args.charts,
+                    charts=charts,
                     chart=chart,
                     version=version,
                     chart_version=version,
-                    values=values(version, args.images, args.replicas),
+                    values=values(version, images, replicas),
                 ),
                 opts=ResourceOptions(parent=self),
             )

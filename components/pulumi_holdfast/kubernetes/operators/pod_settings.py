@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from pulumi import ResourceOptions
+
+from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE, ZONE
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
@@ -13,6 +16,24 @@ SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 
 # By key, because the taint's value differs between clouds. GKE's system nodes have no taint.
 SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)
+
+#: The priority class of operators: no pod of a training namespace may have one that high, so none preempts them.
+SYSTEM_PRIORITY_CLASS: Final = "system-cluster-critical"
+
+
+def allow_system_priority(name: str, namespace: str, opts: ResourceOptions) -> KubernetesObject:
+    """Let the pods of a namespace have SYSTEM_PRIORITY_CLASS: GKE refuses it where no ResourceQuota says so."""
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": [SYSTEM_PRIORITY_CLASS]}
+    return KubernetesObject(
+        name,
+        "v1",
+        "ResourceQuota",
+        {
+            "metadata": {"name": SYSTEM_PRIORITY_CLASS, "namespace": namespace},
+            "spec": {"hard": {"pods": "100"}, "scopeSelector": {"matchExpressions": [scope]}},
+        },
+        opts=opts,
+    )
 
 
 def spread_over_zones(labels: Mapping[str, str]) -> Json:

@@ -173,11 +173,6 @@ APART: Final = MessageTemplate(
     reason="its templates start on different tiers: {pools}. Pods that run together move together",
     fix="Select the same pool in all of them, or in none.",
 )
-MIXED: Final = MessageTemplate(
-    reason="{name} selects {key}={value} beside workers on spot: the gang would pay for one kind of capacity and be lost "
-    "with the other",
-    fix="Remove it: helper pods run on the default on-demand pool, and pods that train run where the workers run.",
-)
 CLAIM: Final = MessageTemplate(
     reason="{name} mounts the volume claim {claim}, which may be bound to a zone where another tier has no nodes",
     fix="Keep checkpoints in the bucket (CHECKPOINT_URI). If the claim can be mounted in every zone, add its name to the "

@@ -11,9 +11,7 @@ _NAMES: Final = "names and notes"
 _RUNS: Final = "how a job that runs goes on and ends"
 _TYPE: Final = "the type"
 #: What the API server decides about pods is one line of each report, whatever the field.
-_ADMITTED: Final = (
-    "what Pod Security may refuse: that the API server admits pods is said to be taken for granted"
-)
+_ADMITTED: Final = "what the API server may refuse: that it admits pods is said to be taken for granted"
 
 #: What makes other programs add containers, with requests of their own, to pods.
 _INJECTS: Final = (
@@ -119,7 +117,7 @@ _JOB_SET: Final = Fields.of(
     judged="""
         metadata(labels annotations(alpha.jobset.sigs.k8s.io/exclusive-topology))
         spec(
-            managedBy network(enableDNSHostnames)
+            managedBy
             replicatedJobs(
                 name replicas dependsOn(name status)
                 template(
@@ -134,7 +132,7 @@ _JOB_SET: Final = Fields.of(
         _NAMES: """
             metadata(annotations)
             spec(
-                network(subdomain publishNotReadyAddresses) coordinator
+                network coordinator
                 replicatedJobs(groupName template(metadata(annotations labels name namespace finalizers)))
             )
         """,
@@ -212,34 +210,20 @@ _NAMESPACE: Final = Fields.of(
 )
 
 _QUOTA: Final = Fields.of(
-    judged="""
-        metadata(name namespace)
-        spec(
-            hard(
-                pods count/pods cpu memory limits.cpu limits.memory requests.* services count/services count/jobs.batch
-                count/jobsets.jobset.x-k8s.io count/rayclusters.ray.io count/rayjobs.ray.io
-            )
-            scopeSelector scopes
-        )
-    """,
+    judged="metadata(name namespace) spec(hard(pods count/pods cpu memory requests.*))",
     harmless={
         _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)",
-        "of objects that no job makes; pods that claim volumes are not judged": """
-            spec(
-                hard(
-                    configmaps count/* persistentvolumeclaims replicationcontrollers requests.storage resourcequotas secrets
-                    services.loadbalancers services.nodeports
-                )
-            )
-        """,
+        _ADMITTED: "spec(hard(*))",
     },
-    unjudged="spec(hard(*.storageclass.storage.k8s.io/*))",
+    unjudged="spec(scopeSelector scopes)",
 )
 
 _LIMIT_RANGE: Final = Fields.of(
     judged="metadata(name namespace) spec(limits(default defaultRequest max min type))",
-    harmless={_TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)"},
-    unjudged="spec(limits(maxLimitRequestRatio))",
+    harmless={
+        _TYPE: "apiVersion kind metadata(generateName finalizers ownerReferences annotations labels)",
+        _ADMITTED: "spec(limits(maxLimitRequestRatio))",
+    },
 )
 
 

@@ -30,12 +30,7 @@ from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.jobs.job_ends import slow_to_end
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate
-from pulumi_holdfast.program.namespaces.limits import (
-    ContainerDefaults,
-    default_priority,
-    limit_ranges_near,
-    priority_classes,
-)
+from pulumi_holdfast.program.namespaces.limits import default_priority, default_requests, priority_classes
 from pulumi_holdfast.program.resources import (
     NAMESPACE_TYPE,
     Value,
@@ -79,7 +74,7 @@ _ORDER_OPEN: Final = "which other template it waits for is known only after the 
 _NO_CLASS: Final = (
     "whether its PriorityClass {name} exists is not known: without it the API server rejects its pods"
 )
-_DEFAULTS_DIFFER: Final = "LimitRanges of its namespace give its containers different defaults of {keys}, and which of them counts is not defined"
+_DEFAULTS_OPEN: Final = "which requests LimitRanges of its namespace give to its containers is not judged: set requests of their own"
 _MOST: Final = 2**31 - 1
 
 
@@ -218,10 +213,8 @@ def _admitted(
     template: PodTemplate, job: StackResource, namespace: str, resources: Sequence[StackResource]
 ) -> PodTemplate:
     """Return a template as its pods are in the cluster: with the defaults of LimitRanges, and the zones of their volumes."""
-    defaults = ContainerDefaults.of(limit_ranges_near(job, namespace, resources))
-    differing = sorted(
-        {key for _, requests, limits in template.containers for key in defaults.open_of(requests, limits)}
-    )
+    defaults = default_requests(job, namespace, resources)
+    is_open = defaults is UNKNOWN and template.lacks_requests
     class_name, spec = template.priority, at(template.template, "spec")
     classes = priority_classes(resources)
     is_known = class_name is None or class_name in classes
@@ -229,12 +222,11 @@ def _admitted(
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if class_name is UNKNOWN else class_name),)
     return replace(
         template,
-        defaults=defaults.requests,
-        default_limits=defaults.limits,
+        defaults={} if defaults is UNKNOWN else defaults,
         value_of_priority=classes.get(class_name) if isinstance(class_name, str) else by_default,
         unmodeled=(
             *template.unmodeled,
-            *([_DEFAULTS_DIFFER.format(keys=", ".join(differing))] if differing else ()),
+            *((_DEFAULTS_OPEN,) if is_open else ()),
             *unmodeled,
             *_open_claims(spec, job, namespace, resources),
             *slow_to_end(template.template),
@@ -301,7 +293,6 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
     template = _template(
         name, _times(replicas, each), at(spec, "template"), {JOBSET_NAME: owner, REPLICATED_JOB: name}
     )
-    template = replace(template, child_jobs=replicas)
     if exclusive is None:
         return template
     if exclusive == HOSTNAME and each == 1:
@@ -311,11 +302,6 @@ def _replicated(item: Value, props: Value) -> PodTemplate:
     return replace(template, unmodeled=(_EXCLUSIVE_OPEN.format(key=exclusive),))
 
 
-_OF_INIT: Final[Mapping[str, Value]] = {"cpu": "200m", "memory": "256Mi"}
-#: KubeRay 1.6.2 adds it to each worker (ray-operator/controllers/ray/common/pod.go).
-_WAITS_FOR_HEAD: Final = ("of KubeRay", _OF_INIT, _OF_INIT)
-
-
 def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
     cluster = at(props, "spec", "rayClusterSpec")
     groups = items_at(cluster, "workerGroupSpecs")
@@ -323,15 +309,12 @@ def _of_ray_job(props: Value) -> Sequence[PodTemplate] | Unknown:
         return UNKNOWN
     scales = at(cluster, "enableInTreeAutoscaling") is True
     return [
-        replace(
-            _template(
-                name,
-                _workers(group, scales=scales),
-                at(group, "template"),
-                {RAY_GROUP: name, RAY_NODE_TYPE: RAY_WORKER},
-                at(group, "labels"),
-            ),
-            added=(_WAITS_FOR_HEAD,),
+        _template(
+            name,
+            _workers(group, scales=scales),
+            at(group, "template"),
+            {RAY_GROUP: name, RAY_NODE_TYPE: RAY_WORKER},
+            at(group, "labels"),
         )
         for group in groups
         if (name := str(text_at(group, "groupName") or "?"))
@@ -343,7 +326,7 @@ def _beside_workers(props: Value, head: Value) -> Iterator[PodTemplate]:
     yield _template("head", 1, head, {})
     if at(props, "spec", "submissionMode") in (None, "K8sJobMode"):
         own = at(props, "spec", "submitterPodTemplate")
-        yield replace(_template("submitter", 1, _SUBMITTER_POD if own is None else own, {}), child_jobs=1)
+        yield _template("submitter", 1, _SUBMITTER_POD if own is None else own, {})
 
 
 _TEMPLATES: Final = {JobKind.JOB_SET: _of_job_set, JobKind.RAY_JOB: _of_ray_job}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pulumi_holdfast.ladder.json import UNKNOWN, Json, JsonValue, Unknown, mapping, sequence
+from pulumi_holdfast.ladder.json import UNKNOWN, JsonValue, Unknown, mapping
 from pulumi_holdfast.ladder.labels import CHECKPOINTS, HOSTNAME, ZONE
 from pulumi_holdfast.ladder.pod_requests import effective_requests
 from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
@@ -66,10 +66,8 @@ class PodTemplate:
     """A pod template of a job: the name of its item, how many such pods run at once, and its value.
 
     `labels` are those of its pods, those that the job's controller adds included. `one_per_node`, `apart_by`, `zones` and `unmodeled` are
-    those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `child_jobs` is the
-    number of Jobs that have its pods, `defaults` the requests that a LimitRange gives to its containers, `default_limits` the
-    limits. `added` are small
-    containers that the job's operator adds: their names, requests and limits.
+    those of a shape, as far as the job and its volumes decide them, so is `after`, the names of templates; `defaults` are the
+    requests that a LimitRange gives to its containers.
     """
 
     name: str
@@ -79,13 +77,10 @@ class PodTemplate:
     one_per_node: bool = False
     apart_by: tuple[str, int] | None = None
     after: frozenset[str] = frozenset()
-    child_jobs: int | Unknown = 0
     zones: frozenset[str] | None = None
     value_of_priority: int | None = None
     unmodeled: tuple[str, ...] = ()
     defaults: Mapping[str, Value] | None = None
-    default_limits: Mapping[str, Value] | None = None
-    added: tuple[tuple[str, Value, Value], ...] = ()
 
     @property
     def selector(self) -> Mapping[str, str] | Unknown:
@@ -133,21 +128,6 @@ class PodTemplate:
         return resources_of(effective_requests(spec, mapping(defaults)))
 
     @property
-    def limits(self) -> Resources | Unknown:
-        """The limits of one pod, as a quota counts them without the overhead of its runtime."""
-        spec = _requesting_parts(at(self.template, "spec"))
-        defaults = _known(self.default_limits or {})
-        added = _known([{"resources": {"limits": limits}} for _, _, limits in self.added])
-        if spec is UNKNOWN or defaults is UNKNOWN or added is UNKNOWN:
-            return UNKNOWN
-        containers, inits = (sequence(spec.get(kind)) for kind in ("containers", "initContainers"))
-        limits: dict[str, JsonValue] = {
-            "containers": [_with_limits(mapping(each)) for each in containers],
-            "initContainers": [_with_limits(mapping(each)) for each in (*inits, *sequence(added))],
-        }
-        return resources_of(effective_requests({**_with_limits(spec), **limits}, mapping(defaults)))
-
-    @property
     def images(self) -> tuple[str, ...]:
         """The images of its containers, as far as they are known."""
         parts = (known_items(self.template, "spec", each) for each in ("initContainers", "containers"))
@@ -166,15 +146,18 @@ class PodTemplate:
         return text_at(self.template, "spec", "priorityClassName")
 
     @property
-    def containers(self) -> Sequence[tuple[str, Value, Value]]:
-        """The name, the requests and the limits of each of its containers, init containers included."""
-        spec = at(self.template, "spec")
-        own = [
-            (str(text_at(each, "name")), at(each, "resources", "requests"), at(each, "resources", "limits"))
+    def lacks_requests(self) -> bool:
+        """Whether any of its containers leaves CPUs or memory to a default."""
+        containers = [
+            each
             for kind in ("initContainers", "containers")
-            for each in known_items(spec, kind)
+            for each in known_items(self.template, "spec", kind)
         ]
-        return [*own, *self.added]
+        given = [
+            {**_object(at(each, "resources", "limits")), **_object(at(each, "resources", "requests"))}
+            for each in containers
+        ]
+        return any(not {"cpu", "memory"} <= each.keys() for each in given)
 
     @property
     def shape(self) -> Shape | Unknown:
@@ -266,10 +249,8 @@ def _requesting_parts(spec: Value) -> Mapping[str, JsonValue] | Unknown:
     return UNKNOWN if known is UNKNOWN else mapping(known)
 
 
-def _with_limits(holder: Json) -> Json:
-    """Return a container, or a pod, that requests what it has as limits."""
-    limits = mapping(holder.get("resources")).get("limits")
-    return {"resources": {"requests": limits}, "restartPolicy": holder.get("restartPolicy")}
+def _object(value: Value) -> Mapping[str, Value]:
+    return value if is_object(value) else {}
 
 
 def _known(value: Value) -> JsonValue | Unknown:

@@ -192,6 +192,8 @@ def render_configuration(
             # The second one checks types in policies, which takes more CPU time than all other controllers together, for
             # warnings in a status that nothing reads.
             _extra_argument("kube-controller-manager", "controllers", f"*,{','.join(_DISABLED_CONTROLLERS)}"),
+            # As in managed clusters: admission tells the creator of a job's pods from a tenant by its account.
+            _extra_argument("kube-controller-manager", "use-service-account-credentials", "true"),
             _extra_argument("kube-scheduler", "leader-elect", "false"),
             # The default of 20 requests per second takes over a minute for a hundred Jobs that restart at once. Managed
             # clusters use a higher limit, too.

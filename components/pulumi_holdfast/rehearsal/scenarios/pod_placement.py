@@ -34,8 +34,9 @@ class DefaultPlacement:
 
 def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
     """Run the scenario with this pod. Raises KubeTimeout if a pod does not run."""
-    platform = where_gpus_may_be(anywhere) or anywhere
-    pods = _occupants(platform.provisioner)
+    with_gpus = where_gpus_may_be(anywhere)
+    platform = with_gpus or anywhere
+    pods = _occupants(platform.provisioner, on_gpus=with_gpus is not None)
     with applied(platform, *pods):
         occupants = platform.wait_for_pods(
             f"{SCENARIO}={OCCUPANT}",
@@ -89,9 +90,12 @@ def _labelled(pod: Json) -> Json:
     return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENARIO: PLAIN}}}
 
 
-def _occupants(provisioner: Provisioner) -> list[Json]:
-    """Pods that leave CPUs of their nodes free: one on spot, and one on a GPU node if there is an on-demand pool of them."""
-    gpus_on_spot = 0 if provisioner.has_plain_spot() else 1
+def _occupants(provisioner: Provisioner, *, on_gpus: bool) -> list[Json]:
+    """Pods that leave CPUs of their nodes free: one on spot, and one on a GPU node if there is an on-demand pool of them.
+
+    `on_gpus`: the pools of the namespace's ladder have GPUs, and its pods run on no other spot pool.
+    """
+    gpus_on_spot = 0 if provisioner.has_plain_spot() and not on_gpus else 1
     spot = _occupant("occupant-spot", provisioner.on_spot(), gpus=gpus_on_spot)
     if not provisioner.has_gpus_on_demand():
         return [spot]

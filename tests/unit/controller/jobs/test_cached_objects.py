@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs.cached_objects import (
+    MOST_BYTES,
+    MOST_CONTAINERS,
+    MOST_TEMPLATES,
     POD_FIELDS,
     cached_job,
     trim,
@@ -16,6 +19,7 @@ from pulumi_holdfast.controller.jobs.cached_objects import (
     trim_node,
     trim_pod,
 )
+from pulumi_holdfast.controller.jobs.caches import Caches
 from pulumi_holdfast.controller.jobs.kinds import KINDS
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
 from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
@@ -144,6 +148,60 @@ def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:
     stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
     assert trim_child(JOB)(stranger) is None
     assert obj(trim_child(JOB)(child))["kind"] == "Job"
+
+
+def jobset_of(*pod_specs: Json) -> Json:
+    templates: list[JsonValue] = [{"template": {"spec": {"template": {"spec": spec}}}} for spec in pod_specs]
+    return {**jobset(), "spec": {"replicatedJobs": templates}}
+
+
+def containers(number: int) -> list[JsonValue]:
+    return [{"name": f"c{each}"} for each in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("job", "excess"),
+    [
+        (jobset_of({"initContainers": containers(MOST_CONTAINERS)}), ""),
+        (jobset_of({}, {"initContainers": containers(6000), "containers": containers(1)}), "6001 containers"),
+        (
+            {**rayjob(), "spec": {"submitterPodTemplate": {"spec": {"containers": containers(301)}}}},
+            "301 containers",
+        ),
+        (jobset_of(*[{}] * MOST_TEMPLATES), ""),
+        (jobset_of(*[{}] * (MOST_TEMPLATES + 1)), "101 pod templates"),
+        (jobset_of({"containers": [{"name": "x", "args": ["x" * MOST_BYTES]}]}), "KiB"),
+    ],
+)
+def test_nothing_is_kept_of_a_job_that_is_too_large(job: Json, excess: str) -> None:
+    kept = cached_job(job)
+    assert excess in kept.excess
+    assert bool(kept.excess) == bool(excess)
+    assert (kept.content == b"{}") == bool(excess)
+
+
+def test_of_a_pod_a_bounded_number_of_containers_is_kept() -> None:
+    kept = trim_pod({"spec": {"initContainers": containers(6000)}})
+    assert len(objects(obj(kept["spec"])["initContainers"])) == MOST_CONTAINERS
+
+
+def test_a_namespace_has_a_limited_part_of_the_memory_until_its_jobs_are_deleted() -> None:
+    caches = Caches()
+    for name in ("crowded", "quiet"):
+        caches.namespaces.put({"metadata": {"name": name}})
+    jobs = [
+        {**jobset(), "metadata": {"namespace": "crowded", "name": f"j{each}", "uid": f"u{each}"}}
+        for each in range(2100)
+    ]
+    for job in jobs:
+        caches.jobs["JobSet"].put(job)
+    beyond = [each for each in caches.jobs["JobSet"] if each.excess]
+    assert len(beyond) == 2100 - 2048
+    caches.jobs["JobSet"].put({**jobset(), "metadata": {"namespace": "quiet", "name": "j", "uid": "q"}})
+    assert not caches.jobs["JobSet"].find("uid", "q")[0].excess
+    caches.jobs["JobSet"].remove(jobs[0])
+    caches.jobs["JobSet"].put(jobs[-1])
+    assert not caches.jobs["JobSet"].find("uid", "u2099")[0].excess
 
 
 @given(any_json("metadata", "spec", "status", "conditions", "type", "labels"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pulumi_holdfast.controller.jobs.observation import Reservation
 from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
 from pulumi_holdfast.controller.jobs.reservations import (
+    MOST_AT_ONCE,
     PlaceholderRequest,
     orphans,
     placeholder_changes,
@@ -53,12 +54,12 @@ def test_each_pod_of_the_gang_has_a_placeholder_with_its_requests() -> None:
     asked = [mapping(container(pod).get("resources")).get("requests") for pod in placeholders(REQUEST)]
     gpus = {"cpu": "90", "nvidia.com/gpu": "8"}
     assert asked == [gpus, gpus, {"cpu": "4"}], "less would buy too small a machine"
-    resources = mapping(container(placeholders(REQUEST)[0]).get("resources"))
+    resources = mapping(container(next(iter(placeholders(REQUEST)))).get("resources"))
     assert resources["limits"] == resources["requests"], "the API server refuses GPUs otherwise"
 
 
 def test_placeholders_tolerate_the_taints_of_the_better_tiers_pool() -> None:
-    pod = placeholders(REQUEST)[0]
+    pod = next(iter(placeholders(REQUEST)))
     assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}
     expected = [GPU.as_toleration(), SPOT.as_toleration(), reservation_toleration(UID)]
     assert spec(pod)["tolerations"] == expected
@@ -74,19 +75,19 @@ def test_placeholders_with_fabric_adapters_are_in_one_zone() -> None:
         )
         assert term["topologyKey"] == "topology.kubernetes.io/zone"
         assert mapping(term["labelSelector"])["matchLabels"] == {RESERVED_FOR: UID}
-    assert "affinity" not in spec(placeholders(REQUEST)[0])
+    assert "affinity" not in spec(next(iter(placeholders(REQUEST))))
 
 
 def test_autoscalers_provide_nodes_for_placeholders_and_do_not_move_them() -> None:
-    annotations = mapping(metadata_of(placeholders(REQUEST)[0]).get("annotations"))
+    annotations = mapping(metadata_of(next(iter(placeholders(REQUEST)))).get("annotations"))
     assert annotations["karpenter.sh/do-not-disrupt"] == "true"
     assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
-    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS
+    assert spec(next(iter(placeholders(REQUEST))))["priorityClassName"] == RESERVATION_PRIORITY_CLASS
     assert -10 <= RESERVATION_PRIORITY < 0
 
 
 def test_placeholders_have_their_own_namespace_and_deterministic_names() -> None:
-    metadata = metadata_of(placeholders(REQUEST)[0])
+    metadata = metadata_of(next(iter(placeholders(REQUEST))))
     assert metadata["namespace"] == RESERVATION_NAMESPACE
     assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot", SHAPE: "0"}
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values()
@@ -105,12 +106,12 @@ def test_placeholders_meet_the_restricted_pod_security_standard() -> None:
 
 
 def test_missing_placeholders_are_created_and_ended_ones_deleted() -> None:
-    there = placeholders(REQUEST)[:2]
+    there = list(placeholders(REQUEST))[:2]
     changes = placeholder_changes(REQUEST, there)
     assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"]
     assert changes.delete == ()
-    ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
-    changes = placeholder_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
+    ended: Json = {**next(iter(placeholders(REQUEST))), "status": {"phase": "Failed"}}
+    changes = placeholder_changes(REQUEST, [ended, *list(placeholders(REQUEST))[1:]])
     assert changes.delete == (f"hold-{UID}-0",)
     assert changes.create == ()
 
@@ -201,3 +202,11 @@ def test_reservations_of_deleted_jobs_are_found() -> None:
         lambda uid: uid == "job-2",
     )
     assert (left.placeholders, left.nodes) == (("p0",), ("n1",))
+
+
+def test_placeholders_are_made_in_steps_however_many_pods_a_gang_says_it_has() -> None:
+    request = replace(REQUEST, shapes=(PodShape(count=2_000_000_000, requests={"cpu": "1"}),))
+    first = placeholder_changes(request, []).create
+    assert len(first) == MOST_AT_ONCE
+    following = placeholder_changes(request, first).create
+    assert len({name_of(pod) for pod in (*first, *following)}) == 2 * MOST_AT_ONCE

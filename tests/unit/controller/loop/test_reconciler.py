@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from pulumi_holdfast.controller.jobs.actions import Action, EventReason, JobEvent, WriteState
+from pulumi_holdfast.controller.jobs.cached_objects import CachedJob, too_large
 from pulumi_holdfast.controller.jobs.kinds import KINDS
 from pulumi_holdfast.controller.jobs.observation import NodeKind, Observation, PoolStatus
 from pulumi_holdfast.controller.jobs.patches import read_state, write_state
@@ -44,6 +45,7 @@ class ReconcilerFixture:
     event: list[ObjectEvent] = field(default_factory=list[ObjectEvent])
     settled: int = 0
     gone: bool = False
+    excess: str = ""
     version: int = 41
 
     def __post_init__(self) -> None:
@@ -73,6 +75,9 @@ class ReconcilerFixture:
         return JobContext(
             key=key, kind=KINDS["JobSet"], snapshot=seen, state=None, seen=observed, policy=POLICY
         )
+
+    def too_large(self, _: JobKey) -> CachedJob | None:
+        return too_large(jobset(), self.excess) if self.excess else None
 
     def settle(self, _: JobContext) -> None:
         self.settled += 1
@@ -110,6 +115,17 @@ async def test_a_job_is_observed_acted_on_and_reported() -> None:
     assert [event.reason for event in fixture.event] == ["Placed"]
     assert fixture.settled == 1
     assert len(fixture.job_index.in_namespace(NAMESPACE)) == 1
+
+
+@virtually
+async def test_a_job_that_is_too_large_gets_one_event_and_nothing_else() -> None:
+    fixture = ReconcilerFixture(excess="A pod of it has 6000 containers.")
+    await fixture.work(1)
+    await fixture.work(1)
+    assert not fixture.acted
+    assert [(event.reason, event.message) for event in fixture.event] == [
+        ("CannotFollow", "The job does not follow its ladder. A pod of it has 6000 containers.")
+    ]
 
 
 @virtually

@@ -157,6 +157,9 @@ def test_a_job_that_another_client_resumes_during_a_move_is_suspended_again_a_fe
     decision = decide(suspending(), observed(pool="b-spot", pods_remaining=6), policy())
     assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
     assert "ResumedExternally" in reasons(decision), "and an event informs the user"
+    again = decide(suspending(resuspensions=1), observed(pool="b-spot"), policy())
+    assert only(again, Suspend)
+    assert "ResumedExternally" not in reasons(again)
     decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), observed(pool="b-spot"), policy())
     assert kinds(decision) == [WriteState], "a GitOps tool would never stop"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot")

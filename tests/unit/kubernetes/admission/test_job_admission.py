@@ -2,7 +2,6 @@
 
 from pulumi_holdfast.kubernetes.admission.job_admission import (
     JobAdmission,
-    JobAdmissionArgs,
     capacity_selections,
     job_manifests,
 )
@@ -21,7 +20,7 @@ NAMES = {"training-jobsets", "training-jobsets-reapplied", "training-rayjobs", "
 
 
 def recorded() -> Recording:
-    return record(lambda: JobAdmission("job-admission", JobAdmissionArgs(capacity=CAPACITY)))
+    return record(lambda: JobAdmission("job-admission", capacity=CAPACITY))
 
 
 def test_spot_labels_are_those_of_the_pod_rules() -> None:

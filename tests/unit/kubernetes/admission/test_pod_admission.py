@@ -12,11 +12,7 @@ from pulumi_holdfast.kubernetes.admission.expressions import (
     text,
     toleration_patch,
 )
-from pulumi_holdfast.kubernetes.admission.pod_admission import (
-    TrainingAdmission,
-    TrainingAdmissionArgs,
-    policy_spec,
-)
+from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission, policy_spec
 from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.labels import TOLERATES
@@ -29,8 +25,8 @@ BINDING = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicyBinding"
 
 
 def recorded(version: str = "1.36") -> Recording:
-    args = TrainingAdmissionArgs(kubernetes_version=version, rules=RULES)
-    return record(lambda: TrainingAdmission("admission", args))
+
+    return record(lambda: TrainingAdmission("admission", kubernetes_version=version, rules=RULES))
 
 
 def test_each_rule_has_a_policy_as_rendered_before_its_binding() -> None:

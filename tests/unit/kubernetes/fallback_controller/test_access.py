@@ -14,7 +14,6 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
     PLACEHOLDER_RULES,
     TRANSFER_RULES,
     ControllerAccess,
-    ControllerAccessArgs,
 )
 from pulumi_holdfast.ladder.json import Json
 from tests.support.controller_calls import CALLS, Place
@@ -65,7 +64,7 @@ def test_roles_have_no_wildcard_and_only_the_controllers_lease() -> None:
 
 
 def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
-    access = record(lambda: ControllerAccess("access", ControllerAccessArgs()))
+    access = record(lambda: ControllerAccess("access"))
     bound = {str(obj(each.inputs["roleRef"])["name"]) for each in access.of(":ClusterRoleBinding")}
     assert bound == {"fallback-controller"}, "namespaces without training must be out of reach"
     assert JOBS_ROLE in {name_of(each.inputs) for each in access.of(":ClusterRole")}
@@ -82,7 +81,7 @@ def test_rights_for_other_clusters_exist_only_where_jobs_leave_or_are_accepted()
             name_of(each.inputs): granted(objects(each.inputs["rules"]))
             for each in record(
                 lambda leaves=leaves, accepts=accepts: ControllerAccess(
-                    "access", ControllerAccessArgs(leaves=leaves, accepts=accepts)
+                    "access", leaves=leaves, accepts=accepts
                 )
             ).of(":ClusterRole")
         }

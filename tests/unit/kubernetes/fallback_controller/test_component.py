@@ -59,6 +59,13 @@ def test_the_deployment_is_registered_as_rendered_after_everything_it_needs() ->
     assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])]
 
 
+def test_no_job_preempts_the_controller_also_where_the_class_needs_a_quota() -> None:
+    assert pod()["priorityClassName"] == "system-cluster-critical"
+    controller = recorded()
+    earlier = controller.everything_before(controller.one(":Deployment"))
+    assert controller.one(":ResourceQuota", "fallback-own-priority").name in earlier
+
+
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_several_replicas_have_a_disruption_budget(replicas: int) -> None:
     controller = recorded(replicas)

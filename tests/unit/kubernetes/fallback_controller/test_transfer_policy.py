@@ -7,7 +7,6 @@ from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,
     TransferPolicy,
-    TransferPolicyArgs,
 )
 from pulumi_holdfast.ladder.labels import PERMITS
 from tests.support.fakes.pulumi_engine import record
@@ -25,8 +24,8 @@ from tests.support.json_objects import obj, objects
 def test_the_policies_of_each_side_are_bound_and_refuse(
     leaves: bool, accounts: tuple[str, ...], expected: set[str]
 ) -> None:
-    args = TransferPolicyArgs(leaves=leaves, accounts=accounts)
-    recorded = record(lambda: TransferPolicy("transfers", args))
+
+    recorded = record(lambda: TransferPolicy("transfers", leaves=leaves, accounts=accounts))
     policies = {
         str(obj(each.inputs["metadata"])["name"]): obj(each.inputs["spec"])
         for each in recorded.of(":ValidatingAdmissionPolicy")

@@ -8,13 +8,12 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
     SUBJECT,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
-    ACCOUNT,
     LONGEST_SUCCESSOR_STEM,
     NAME,
     ControllerWritePolicy,
-    ControllerWritePolicyArgs,
     policy_spec,
 )
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 
@@ -43,17 +42,15 @@ def test_every_write_of_the_permissions_is_matched() -> None:
 
 def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
     recorded = record(
-        lambda: ControllerWritePolicy(
-            "writes", ControllerWritePolicyArgs(placeholder_image="registry.example.com/pause:1")
-        )
+        lambda: ControllerWritePolicy("writes", placeholder_image="registry.example.com/pause:1")
     )
     policy, binding = (
         recorded.one(":ValidatingAdmissionPolicy"),
         recorded.one(":ValidatingAdmissionPolicyBinding"),
     )
-    assert f"system:serviceaccount:{SUBJECT['namespace']}:{SUBJECT['name']}" == ACCOUNT
+    assert f"system:serviceaccount:{SUBJECT['namespace']}:{SUBJECT['name']}" == CONTROLLER_ACCOUNT
     (condition,) = objects(obj(policy.inputs["spec"])["matchConditions"])
-    assert ACCOUNT in str(condition["expression"])
+    assert CONTROLLER_ACCOUNT in str(condition["expression"])
     assert obj(policy.inputs["spec"])["failurePolicy"] == "Fail", "what cannot be judged is refused"
     assert obj(binding.inputs["spec"])["policyName"] == NAME
     assert "Deny" in objects(obj(binding.inputs["spec"])["validationActions"])

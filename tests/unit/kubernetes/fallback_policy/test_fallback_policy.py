@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pulumi_holdfast.kubernetes.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
+from pulumi_holdfast.kubernetes.fallback_policy.definition import definition_spec, fallback_policy_definition
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
     facts_object,
     ladder_spec,
@@ -46,7 +46,9 @@ def schemas(value: JsonValue) -> Iterator[Json]:
 
 
 def test_the_definition_is_registered_as_rendered() -> None:
-    definition = record(lambda: FallbackPolicyDefinition("fallback-policy")).one(":CustomResourceDefinition")
+    definition = record(lambda: fallback_policy_definition("fallback-policy")).one(
+        ":CustomResourceDefinition"
+    )
     assert definition.inputs["metadata"] == {"name": "fallbackpolicies.holdfast.dev"}
     assert definition.inputs["spec"] == definition_spec(), "the SDK must keep the API's field names"
 
@@ -111,7 +113,7 @@ def test_every_setting_has_a_name_in_the_schema() -> None:
     assert written.keys() == schema.keys(), "the API server drops unknown fields"
     assert (
         objects(written["shapes"])[0].keys() == obj(obj(obj(schema["shapes"])["items"])["properties"]).keys()
-    ), "also in shapes"
+    )
     machines = obj(obj(FACTS_FIELDS.schema["properties"])["machines"])
     assert machines["maxItems"] == MOST_CAPACITIES, "an unbounded list would exceed the cost limit of rules"
     room = machine_capacity_object(

@@ -20,7 +20,7 @@ from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics, Sample
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.kubernetes.fallback_controller.component import LABELS, PORT, metrics_service_spec
 from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS, rule_group
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, MonitoringArgs, service_monitor_spec
+from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, service_monitor_spec
 from pulumi_holdfast.kubernetes.monitoring.dashboard import PANELS, dashboard
 from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.pulumi_engine import record
@@ -128,17 +128,17 @@ def test_panels_do_not_overlap_and_use_the_chosen_data_source() -> None:
 
 
 def test_only_what_is_asked_for_is_created() -> None:
-    shown = record(lambda: Monitoring("m", MonitoringArgs(has_dashboard=True, has_alerts=False)))
+    shown = record(lambda: Monitoring("m", has_dashboard=True, has_alerts=False))
     (dashboards,) = shown.of(":ConfigMap")
     assert labels_of(dashboards.inputs)["grafana_dashboard"] == "1"
     assert json.loads(str(obj(dashboards.inputs["data"])["holdfast.json"])) == dashboard()
     assert not shown.of(":PrometheusRule")
-    args = MonitoringArgs(has_dashboard=False, has_alerts=True, labels={"release": "stack"})
-    alerted = record(lambda: Monitoring("m", args))
+    labels = {"release": "stack"}
+    alerted = record(lambda: Monitoring("m", has_dashboard=False, has_alerts=True, labels=labels))
     assert not alerted.of(":ConfigMap")
     for kind in (":PrometheusRule", ":ServiceMonitor"):
-        labels = labels_of(alerted.one(kind).inputs)
-        assert labels["release"] == "stack", f"Prometheus selects the {kind} by it"
+        found = labels_of(alerted.one(kind).inputs)
+        assert found["release"] == "stack", f"Prometheus selects the {kind} by it"
 
 
 def test_the_service_monitor_selects_the_metrics_service() -> None:

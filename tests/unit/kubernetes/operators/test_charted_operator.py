@@ -45,9 +45,15 @@ def controller(recording: Recording) -> Recorded:
 def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) -> None:
     recording = recorded(preview=preview)
     names = sorted(resource.name for resource in recording if resource.custom)
-    assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"]
-    assert "operator-crds" in controller(recording).depends_on
-    assert "operator-namespace" in crds(recording).depends_on
+    assert names == [
+        "operator-controller",
+        "operator-crds",
+        "operator-namespace",
+        "operator-priority",
+        "operator-settings",
+    ], "no others"
+    assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
+    assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
     assert controller(recording).inputs["skipCrds"] is True, "Helm would never upgrade them"
     assert not crds(recording).inputs.get("skipCrds")
     made = [

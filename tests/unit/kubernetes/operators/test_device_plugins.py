@@ -1,24 +1,31 @@
 """The device plugins and their images."""
 
-from dataclasses import replace
-
 import pytest
 
-from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, DevicePluginsArgs, eks_registry
+from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins, eks_registry
 from pulumi_holdfast.kubernetes.operators.pod_settings import image
 from pulumi_holdfast.ladder.machines import regions
 from pulumi_holdfast.ladder.taints import AKS_SPOT, GPU, SPOT, SYSTEM, Taint
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import objects, text, value
 
-ARGS = DevicePluginsArgs(
-    charts="/charts", images=None, nvidia_version="0.19.0", efa_version="v0.5.31", region="eu-west-1"
-)
 PLUGINS = ("nvidia", "efa")
 
 
-def recorded(args: DevicePluginsArgs = ARGS, *, preview: bool = False) -> Recording:
-    return record(lambda: DevicePlugins("devices", args), preview=preview)
+def recorded(
+    *, images: str | None = None, efa_version: str | None = "v0.5.31", preview: bool = False
+) -> Recording:
+    def build() -> None:
+        DevicePlugins(
+            "devices",
+            charts="/charts",
+            images=images,
+            nvidia_version="0.19.0",
+            efa_version=efa_version,
+            region="eu-west-1",
+        )
+
+    return record(build, preview=preview)
 
 
 def plugin(recording: Recording, which: str) -> Recorded:
@@ -48,7 +55,7 @@ def test_each_plugin_has_its_own_release(preview: bool) -> None:
 
 
 def test_without_fabric_adapters_their_plugin_is_not_installed() -> None:
-    names = [text(release, "name") for release in recorded(replace(ARGS, efa_version=None)).of(":Release")]
+    names = [text(release, "name") for release in recorded(efa_version=None).of(":Release")]
     assert names == ["nvidia-device-plugin"]
 
 
@@ -80,7 +87,7 @@ def test_the_efa_plugin_runs_on_nodes_with_adapters_from_the_registry_of_its_reg
 
 
 def test_plugins_come_from_the_mirror_if_one_is_set() -> None:
-    recording = recorded(replace(ARGS, images="registry.example.com"))
+    recording = recorded(images="registry.example.com")
     assert [text(plugin(recording, which), "values", "image", "repository") for which in PLUGINS] == [
         "registry.example.com/nvidia/k8s-device-plugin",
         "registry.example.com/eks/aws-efa-k8s-device-plugin",

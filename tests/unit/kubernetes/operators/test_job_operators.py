@@ -1,26 +1,29 @@
 """JobSet and KubeRay: charts, images, replicas, and the nodes on which they run."""
 
-from dataclasses import replace
-
 import pytest
 
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.kubernetes.operators.job_operators import Operators, OperatorsArgs
+from pulumi_holdfast.kubernetes.operators.job_operators import Operators
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders import aks_components, gke_components
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
 
-ARGS = OperatorsArgs(charts="/charts", versions={"jobset": "0.12.0", "kuberay-operator": "1.6.2"}, replicas=1)
+VERSIONS = {"jobset": "0.12.0", "kuberay-operator": "1.6.2"}
 
 
-def recorded(args: OperatorsArgs = ARGS, *, preview: bool = False) -> Recording:
-    return record(lambda: Operators("operators", args), preview=preview)
+def recorded(
+    *, charts: str | None = "/charts", images: str | None = None, replicas: int = 1, preview: bool = False
+) -> Recording:
+    def build() -> None:
+        Operators("operators", charts=charts, images=images, versions=VERSIONS, replicas=replicas)
+
+    return record(build, preview=preview)
 
 
-def chart_values(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
+def chart_values(*, images: str | None = None, replicas: int = 1) -> tuple[Json, Json]:
     """The values of JobSet's and KubeRay's charts."""
-    recording = recorded(args)
+    recording = recorded(images=images, replicas=replicas)
     jobset, kuberay = (
         mapping(recording.one(":Release", f"operators-{operator}-controller"), "values")
         for operator in ("jobset", "kuberay")
@@ -28,9 +31,9 @@ def chart_values(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
     return jobset, kuberay
 
 
-def pod_settings(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
+def pod_settings(*, replicas: int = 1) -> tuple[Json, Json]:
     """The settings of both operators' pods in these values."""
-    jobset, kuberay = chart_values(args)
+    jobset, kuberay = chart_values(replicas=replicas)
     return mapping(jobset, "controller"), kuberay
 
 
@@ -47,14 +50,13 @@ def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None
     tags = [value(values, "image", "tag") for values in chart_values()]
     assert tags == [f"v0.12.0@{versions.JOBSET_IMAGE_DIGEST}", "v1.6.2"]
     images = [
-        text(values, "image", "repository")
-        for values in chart_values(replace(ARGS, images="registry.example.com/mirror"))
+        text(values, "image", "repository") for values in chart_values(images="registry.example.com/mirror")
     ]
     assert images == [
         "registry.example.com/mirror/jobset/jobset",
         "registry.example.com/mirror/kuberay/operator",
     ]
-    recording = recorded(replace(ARGS, charts=None))
+    recording = recorded(charts=None)
     jobset = recording.one(":Release", "operators-jobset-controller")
     assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset"
     kuberay = recording.one(":Release", "operators-kuberay-controller")
@@ -62,7 +64,7 @@ def test_charts_and_images_are_the_projects_own_or_those_of_the_mirror() -> None
 
 
 def test_replicas_prefer_different_zones() -> None:
-    for settings in pod_settings(replace(ARGS, replicas=2)):
+    for settings in pod_settings(replicas=2):
         kinds = mapping(settings, "affinity", "podAntiAffinity")
         assert list(kinds) == ["preferredDuringSchedulingIgnoredDuringExecution"]
         (preferred,) = objects(kinds, "preferredDuringSchedulingIgnoredDuringExecution")
@@ -71,7 +73,7 @@ def test_replicas_prefer_different_zones() -> None:
 
 @pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
 def test_several_replicas_elect_a_leader(replicas: int, elects: bool) -> None:
-    jobset, kuberay = chart_values(replace(ARGS, replicas=replicas))
+    jobset, kuberay = chart_values(replicas=replicas)
     assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas
     assert value(jobset, "controller", "leaderElection", "enable") is elects
     assert kuberay["leaderElectionEnabled"] is elects
@@ -81,6 +83,16 @@ def test_operators_run_on_system_nodes_and_not_on_spot_or_gpu_nodes() -> None:
     for settings in pod_settings():
         assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}
         assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+
+
+def test_no_job_preempts_kuberay_also_where_the_class_needs_a_quota() -> None:
+    assert chart_values()[1]["priorityClassName"] == "system-cluster-critical"
+    release = recorded().one(":Release", "operators-kuberay-controller")
+    quota = recorded().one("core/v1:ResourceQuota", "operators-kuberay-priority")
+    assert quota.name in release.depends_on
+    (scope,) = objects(quota, "spec", "scopeSelector", "matchExpressions")
+    assert scope["values"] == ["system-cluster-critical"]
+    assert text(quota, "metadata", "namespace") == "kuberay-system"
 
 
 def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:

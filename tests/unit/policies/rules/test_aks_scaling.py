@@ -46,7 +46,7 @@ def test_autoscaling_pools_beside_auto_provisioning_are_advised_against() -> Non
     inline = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
     found = findings([inline, spot, on_demand, namespace(), ladder()])
     assert [finding.urn for finding in found] == [spot.urn, on_demand.urn, inline.urn]
-    assert "node pool 'system' autoscales in cluster 'cluster'" in found[2].message
+    assert "node pool 'system' autoscales in cluster 'cluster'" in found[2].message, found[2].message
     assert not any(finding.proven for finding in found)
     strands = findings([aks_cluster(), aks_node_pool(), namespace(), ladder()])
     assert [finding.proven for finding in strands] == [True]

@@ -12,7 +12,6 @@ from tests.support.builders.stack_resources import (
     aks_cluster,
     aks_node_pool,
     aks_pool,
-    compute_class,
     ladder,
     namespace,
     resource,
@@ -22,7 +21,6 @@ NAMES = {rule.name for rule in RULES}
 KINDS = st.sets(st.sampled_from(("spot", "on-demand")), min_size=1)
 EFFECTS = st.sampled_from(("NoSchedule", "NoExecute", "PreferNoSchedule"))
 CPU, GPU = "c7i.4xlarge", "p4d.24xlarge"
-TYPES = st.sets(st.sampled_from(("m7i.xlarge", CPU, "c7a.4xlarge", "c6i.4xlarge")), min_size=1)
 
 
 def reports(rule: str, *resources: StackResource, **settings: object) -> bool:
@@ -81,17 +79,6 @@ def test_spot_pool_has_a_taint_and_on_demand_pool_has_no_spot_taint(
         frozenset(kinds), True
     )
     assert reports("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong
-
-
-@given(kinds=KINDS, types=TYPES, zones=st.none() | st.sets(st.sampled_from("abc"), min_size=1), enough=st.integers(1, 12), there=st.integers(1, 4))  # fmt: skip
-def test_markets_are_machine_types_times_zones(
-    kinds: set[str], types: set[str], zones: set[str] | None, enough: int, there: int
-) -> None:
-    markets = len(types) * (there if zones is None else len(zones))
-    # Karpenter's simulated cloud has zones of its own; those of an AWS network are not known.
-    pool = karpenter("a", kinds, types=types, zones=zones, group="karpenter.k8s.aws")
-    found = reports("spot-pools-diversified", pool, markets=enough, zones=there)
-    assert found is ("spot" in kinds and markets < enough)
 
 
 @given(pools=st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=3))
@@ -171,13 +158,6 @@ def test_spot_on_aws_requires_the_service_linked_role(
         "spot-service-linked-role-exists", pool, *([role] if made else []), madeElsewhere=elsewhere
     )
     assert found is (on_aws and "spot" in kinds and not made and not declared)
-
-
-@given(spot=st.lists(st.booleans(), min_size=1, max_size=4))
-def test_compute_class_has_one_capacity_type(spot: list[bool]) -> None:
-    priorities: list[Value] = [{"machineFamily": "n2", "spot": each} for each in spot]
-    found = reports("compute-class-single-capacity-type", compute_class(*priorities))
-    assert found is (len({*spot}) > 1)
 
 
 @given(auto=st.booleans(), scaling=st.booleans(), node_pool=st.booleans())

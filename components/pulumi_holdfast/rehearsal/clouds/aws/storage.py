@@ -91,7 +91,7 @@ def _get_resources(call: Call) -> Json:
     if types != ["kms:key"]:
         raise RehearsalError(f"resources of the types {types} are not simulated by their tags")
     filters = [mapping(one) for one in sequence(call.arguments.get("tagFilters"))]
-    found = [
+    found: list[Json] = [
         {"resourceArn": one.outputs.get("arn"), "tags": tags, "complianceDetails": []}
         for one in call.inventory.of_type(_KEY)
         for tags in (mapping(one.outputs.get("tagsAll")),)
