@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, TypeVar, cast
 
 import yaml
@@ -84,7 +84,7 @@ def load_yaml(text: str) -> object:
             raise yaml.constructor.ConstructorError(
                 None, None, f"the aliases expand to more than {_MOST_VALUES:,} values", node.start_mark
             )
-        return cast("object", loader.construct_document(node))
+        return cast("Callable[[yaml.Node], object]", loader.construct_document)(node)  # pyright: ignore[reportUnknownMemberType] - no types
     finally:
         loader.dispose()
 

@@ -38,7 +38,7 @@ from pulumi_holdfast.ladder.fields import (
     rule,
     table,
 )
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import LADDER, POOL, CapacityType
 from pulumi_holdfast.ladder.ladder import (
     HIGHEST_PRICE,
@@ -518,7 +518,7 @@ def parse_policy(policy: Json | None) -> Policy | NoPolicy:
     if policy is None:
         return NoPolicy()
     spec = policy.get("spec")
-    given = {} if spec is None else spec
+    given: JsonValue = {} if spec is None else spec
     problems = [*SPEC.problems(given, "spec")]
     if not problems:
         ladder = cast("Ladder", SPEC.read(given))

@@ -222,7 +222,9 @@ class Ladder:
         given: dict[str, Any] = {
             each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None
         }
-        return Policy(**{**given, **({"return_after": None} if self.return_after == NEVER else {})})
+        if self.return_after == NEVER:
+            given["return_after"] = None
+        return Policy(**given)
 
 
 @dataclass(frozen=True, kw_only=True)

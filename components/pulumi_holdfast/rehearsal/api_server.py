@@ -24,6 +24,9 @@ from pulumi_holdfast.rehearsal.errors import Cancellation
 # ruff: noqa: N818 - the name of the error describes it without the suffix
 
 # A local API server answers in milliseconds, but a conversion or admission webhook may take 30 s.
+_MOST_TRIES: Final = 10
+# What the API server answers, as 429, for a kind whose definition has just been created.
+_PREPARING: Final = "storage is (re)initializing"
 _SECONDS: Final = 60.0
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
@@ -74,11 +77,26 @@ class ApiServer:
         body: JsonValue = None,
         content_type: str = JSON,
     ) -> Json:
-        """Send one request and return the response. Raises ApiError and Unreachable as the connection does."""
-        answer = self._connection.request(
-            method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
-        )
-        return asyncio.run_coroutine_threadsafe(answer, self._loop).result()
+        """Send one request and return the response. Raises ApiError and Unreachable as the connection does.
+
+        A server that still prepares the storage of a new kind is asked again.
+        """
+
+        async def answered() -> Json:
+            for _ in range(_MOST_TRIES):
+                try:
+                    return await self._connection.request(
+                        method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
+                    )
+                except ApiError as error:
+                    if _PREPARING not in error.message:
+                        raise
+                    await asyncio.sleep(error.retry_after_seconds or 1)
+            return await self._connection.request(
+                method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
+            )
+
+        return asyncio.run_coroutine_threadsafe(answered(), self._loop).result()
 
     def lines(self, path: str, query: Mapping[str, str], cancellation: Cancellation) -> Iterator[bytes]:
         """Yield the response's lines until the server ends it.

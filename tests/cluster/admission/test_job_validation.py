@@ -125,17 +125,9 @@ def test_a_job_that_cannot_reach_the_end_of_its_ladder_is_rejected(
         (
             (gang(training(), 3, "actors"), gang(training(), 3, "learners")),
             "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs",
-        ),
-        (
-            (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other")),
-            "other selects holdfast.dev/pool=a100 beside workers on spot",
-        ),
-        (
-            (gang(training(), 1), gang(training({CAPACITY_TYPE: "on-demand"}), 1, "learner")),
-            "learner selects karpenter.sh/capacity-type=on-demand beside workers on spot",
-        ),
+        )
     ],
-    ids=["more than all nodes have", "on demand by name", "on demand by capacity type"],
+    ids=["more than all nodes have"],
 )
 def test_pods_that_run_together_must_fit_together(judging: Judging, jobs: tuple[Json, ...], why: str) -> None:
     assert why in judging.refusal(on_gpus(*jobs))

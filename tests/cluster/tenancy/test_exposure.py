@@ -25,7 +25,7 @@ def exposed(**head: JsonValue) -> Json:
     """A RayJob in the namespace `tabular` whose head has these fields."""
     job = rayjob()
     cluster = obj(obj(job["spec"])["rayClusterSpec"])
-    group = {"rayStartParams": {}, "template": pod_template(), **head}
+    group: Json = {"rayStartParams": {}, "template": pod_template(), **head}
     return {
         **job,
         "metadata": {"name": "exposed", "namespace": "tabular", "labels": {"holdfast.dev/fallback": "false"}},

@@ -233,12 +233,13 @@ def test_a_namespace_may_have_a_priority_of_its_own(tenant: KubeClient) -> None:
 
 
 def test_volumes_that_pod_security_allows_are_admitted(tenant: KubeClient) -> None:
-    for source in (
+    sources: tuple[Json, ...] = (
         {"emptyDir": {}},
         {"configMap": {"name": "program"}},
         {"secret": {"secretName": "token"}},
         {"persistentVolumeClaim": {"claimName": "checkpoints"}},
-    ):
+    )
+    for source in sources:
         assert not refused_by(tenant, pod(namespace="tabular", spec=volume(**source)))
 
 

@@ -211,9 +211,14 @@ def _summarize(results: Sequence[Result]) -> int:
     return 0 if share >= _WANTED else 1
 
 
+def read_areas() -> Mapping[str, Sequence[str]]:
+    """Return the tests that must notice a change, by the path of what changes."""
+    return cast("Mapping[str, Sequence[str]]", yaml.safe_load((LISTS / _AREAS).read_text(encoding="utf-8")))
+
+
 def read_lists() -> tuple[Mutation, ...]:
     """Return every mutation of every list."""
-    areas = cast("Mapping[str, Sequence[str]]", yaml.safe_load((LISTS / _AREAS).read_text(encoding="utf-8")))
+    areas = read_areas()
     return tuple(
         _mutation(path.stem, entry, areas)
         for path in sorted(LISTS.glob("*.yaml"))
@@ -222,12 +227,17 @@ def read_lists() -> tuple[Mutation, ...]:
     )
 
 
-def _mutation(area: str, entry: dict[str, Any], areas: Mapping[str, Sequence[str]]) -> Mutation:
-    fitting = [path for path in areas if entry["file"].startswith(path)]
-    if not fitting and "tests" not in entry:
+def row_of(file: str, areas: Mapping[str, Sequence[str]]) -> str:
+    """Return the longest path of the areas that fits a file."""
+    fitting = [path for path in areas if file.startswith(path)]
+    if not fitting:
         raise ValueError(
-            f"{_AREAS} has no path for {entry['file']}: add one with the tests that must notice a change in it"
+            f"{_AREAS} has no path for {file}: add one with the tests that must notice a change in it"
         )
-    tests = entry.pop("tests", None) or areas[max(fitting, key=len)]
-    given: dict[str, Any] = {**entry, "tests": tuple(tests), "cluster": tuple(entry.get("cluster", ()))}
+    return max(fitting, key=len)
+
+
+def _mutation(area: str, entry: dict[str, Any], areas: Mapping[str, Sequence[str]]) -> Mutation:
+    tests = tuple(areas[row_of(entry["file"], areas)])
+    given: dict[str, Any] = {**entry, "tests": tests, "cluster": tuple(entry.get("cluster", ()))}
     return Mutation(area=area, **given)

@@ -265,7 +265,7 @@ class KnownCopies(Protocol):
 def _is_believed(state: JobState | UnreadableState | None, seen: Observation) -> bool:
     """Whether a record may make other jobs wait: it is the job's own, and its pools are of the job's ladder.
 
-    Whoever writes a job may write its record. A job that is not on its ladder is never moved, so it would reserve forever.
+    An author of a job may write its record, too. A job that is not on its ladder is never moved, so it would reserve forever.
     """
     if not isinstance(state, JobState) or state.failback is None or state.uid != seen.uid:
         return False

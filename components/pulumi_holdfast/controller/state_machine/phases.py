@@ -324,7 +324,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
     is_moving = state.phase is Phase.SUSPENDING and observation.follows
     if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
         again = replace(state, resuspensions=state.resuspensions + 1)
-        # An owner that applies its manifest each second is told once in a move.
+        # One warning in a move, also for an owner that applies its manifest each second.
         said = () if state.resuspensions else (_suspended_again_event(again),)
         return replace(suspend_again(again, observation), events=said)
     pool = observation.pool or state.pool

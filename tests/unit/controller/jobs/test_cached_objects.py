@@ -150,6 +150,9 @@ def test_a_job_or_child_is_cached_without_what_is_not_read() -> None:
     assert obj(trim_child(JOB)(child))["kind"] == "Job"
 
 
+EMPTY: Json = {}
+
+
 def jobset_of(*pod_specs: Json) -> Json:
     templates: list[JsonValue] = [{"template": {"spec": {"template": {"spec": spec}}}} for spec in pod_specs]
     return {**jobset(), "spec": {"replicatedJobs": templates}}
@@ -168,8 +171,8 @@ def containers(number: int) -> list[JsonValue]:
             {**rayjob(), "spec": {"submitterPodTemplate": {"spec": {"containers": containers(301)}}}},
             "301 containers",
         ),
-        (jobset_of(*[{}] * MOST_TEMPLATES), ""),
-        (jobset_of(*[{}] * (MOST_TEMPLATES + 1)), "101 pod templates"),
+        (jobset_of(*[EMPTY] * MOST_TEMPLATES), ""),
+        (jobset_of(*[EMPTY] * (MOST_TEMPLATES + 1)), "101 pod templates"),
         (jobset_of({"containers": [{"name": "x", "args": ["x" * MOST_BYTES]}]}), "KiB"),
     ],
 )
