@@ -23,10 +23,13 @@ from pulumi_holdfast.rehearsal.errors import Cancellation
 
 # ruff: noqa: N818 - the name of the error describes it without the suffix
 
-# A local API server answers in milliseconds, but a conversion or admission webhook may take 30 s.
 _MOST_TRIES: Final = 10
 # What the API server answers, as 429, for a kind whose definition has just been created.
 _PREPARING: Final = "storage is (re)initializing"
+# A server that starts or has too much to do says when to ask again. An eviction that a budget blocks is a POST.
+_LATER: Final = (429, 503)
+_REPEATABLE: Final = ("GET", "DELETE")
+# A local API server answers in milliseconds, but a conversion or admission webhook may take 30 s.
 _SECONDS: Final = 60.0
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
@@ -79,7 +82,7 @@ class ApiServer:
     ) -> Json:
         """Send one request and return the response. Raises ApiError and Unreachable as the connection does.
 
-        A server that still prepares the storage of a new kind is asked again.
+        A server that still prepares the storage of a new kind is asked again, and with GET and DELETE one that says when.
         """
 
         async def answered() -> Json:
@@ -89,9 +92,11 @@ class ApiServer:
                         method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
                     )
                 except ApiError as error:
-                    if _PREPARING not in error.message:
+                    after = error.retry_after_seconds
+                    is_later = after is not None and error.status in _LATER and method in _REPEATABLE
+                    if not is_later and _PREPARING not in error.message:
                         raise
-                    await asyncio.sleep(error.retry_after_seconds or 1)
+                    await asyncio.sleep(1 if after is None else after)
             return await self._connection.request(
                 method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
             )

@@ -286,6 +286,23 @@ async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace
     assert paths == ["/x", "/api/v1", "/api/v1/namespaces/default/pods/x"]
 
 
+@in_event_loop
+async def test_a_server_that_says_when_is_asked_again_but_not_for_an_eviction(tmp_path: Path) -> None:
+    busy = [429, 503]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET" and not busy:
+            return web.json_response({"gitVersion": "v1"})
+        status = busy.pop() if request.method == "GET" else 429
+        return web.json_response({"message": "later"}, status=status, headers={"Retry-After": "0"})
+
+    async with http_server(answer) as address:
+        client = KubeClient.from_kubeconfig(kubeconfig(tmp_path, address))
+        assert await asyncio.to_thread(client.server_version) == "v1"
+        with pytest.raises(ApiError, match="later"):
+            await asyncio.to_thread(client.evict, "a", "x")
+
+
 def test_a_server_that_is_away_is_unreachable_and_a_bad_kubeconfig_names_its_field(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 does not answer"):
         KubeClient.from_kubeconfig(kubeconfig(tmp_path, "http://127.0.0.1:1")).server_version()
