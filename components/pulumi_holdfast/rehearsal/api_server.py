@@ -24,8 +24,6 @@ from pulumi_holdfast.rehearsal.errors import Cancellation
 # ruff: noqa: N818 - the name of the error describes it without the suffix
 
 _MOST_TRIES: Final = 10
-# What the API server answers, as 429, for a kind whose definition has just been created.
-_PREPARING: Final = "storage is (re)initializing"
 # A server that starts or has too much to do says when to ask again. An eviction that a budget blocks is a POST.
 _LATER: Final = (429, 503)
 _REPEATABLE: Final = ("GET", "DELETE")
@@ -82,11 +80,13 @@ class ApiServer:
     ) -> Json:
         """Send one request and return the response. Raises ApiError and Unreachable as the connection does.
 
-        A server that still prepares the storage of a new kind is asked again, and with GET and DELETE one that says when.
+        After a GET or DELETE, a server that says when is asked again: one with too much to do, or with a kind that is just defined.
         """
 
         async def answered() -> Json:
-            for _ in range(_MOST_TRIES):
+            tries = 0
+            while True:
+                tries += 1
                 try:
                     return await self._connection.request(
                         method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
@@ -94,12 +94,9 @@ class ApiServer:
                 except ApiError as error:
                     after = error.retry_after_seconds
                     is_later = after is not None and error.status in _LATER and method in _REPEATABLE
-                    if not is_later and _PREPARING not in error.message:
+                    if not is_later or tries == _MOST_TRIES:
                         raise
-                    await asyncio.sleep(1 if after is None else after)
-            return await self._connection.request(
-                method, path, query=query, body=body, content_type=content_type, seconds=_SECONDS
-            )
+                    await asyncio.sleep(after or 0)
 
         return asyncio.run_coroutine_threadsafe(answered(), self._loop).result()
 
