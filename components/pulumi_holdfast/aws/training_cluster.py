@@ -86,13 +86,7 @@ class TrainingCluster(pulumi.ComponentResource):
     ) -> None:
         platform, environment, caller = args.platform, args.environment, args.caller
         summaries = pool_summaries(platform)
-        check_fallback(
-            platform.namespaces,
-            summaries,
-            cloud=platform.cloud,
-            clusters=platform.clusters,
-            controller=platform.fallback,
-        )
+        check_fallback(platform, summaries, cloud=platform.cloud)
         tags = labels.stack_labels(environment)
         options = labels.with_transformations(
             opts,

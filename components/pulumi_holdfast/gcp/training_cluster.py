@@ -68,13 +68,7 @@ class TrainingCluster(pulumi.ComponentResource):
     ) -> None:
         platform, environment = args.platform, args.environment
         summaries = pool_summaries(platform)
-        check_fallback(
-            platform.namespaces,
-            summaries,
-            cloud=platform.cloud,
-            clusters=platform.clusters,
-            controller=platform.fallback,
-        )
+        check_fallback(platform, summaries, cloud=platform.cloud)
         options = labels.with_transformations(
             opts,
             labels.kubernetes_labels(labels.stack_labels(environment)),

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.config.clusters import OtherClusterSection
     from pulumi_holdfast.config.namespace import NamespaceSection
-    from pulumi_holdfast.config.sections import ControllerSection, MonitoringSection
+    from pulumi_holdfast.config.sections import ControllerSection, MonitoringSection, PlatformDocument
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
@@ -192,27 +191,20 @@ class ClusterServices:
         return [pods, definition, bounds, jobs, validation, fallback]
 
 
-def check_fallback(
-    namespaces: tuple[NamespaceSection, ...],
-    pools: Mapping[str, PoolSummary],
-    *,
-    cloud: str,
-    clusters: tuple[OtherClusterSection, ...],
-    controller: ControllerSection,
-) -> None:
+def check_fallback(platform: PlatformDocument, pools: Mapping[str, PoolSummary], *, cloud: str) -> None:
     """Raise ConfigError for jobs that cannot reach an on-demand pool, and for a controller that cannot be packed here.
 
-    `pools` are the stack's pools by name. Warns of tiers that never have capacity, and of clusters that no tier names.
+    `pools` are the platform's pools by name. Warns of tiers that never have capacity, and of clusters that no tier names.
     """
-    problems = tuple(reachability_problems(namespaces, pools))
+    problems = tuple(reachability_problems(platform.namespaces, pools))
     if problems:
         raise ConfigError(problems)
     for warning in (
-        *reachability_warnings(namespaces, pools, cloud),
-        *unused_cluster_warnings(clusters, namespaces),
+        *reachability_warnings(platform.namespaces, pools, cloud),
+        *unused_cluster_warnings(platform.clusters, platform.namespaces),
     ):
         pulumi.log.warn(warning)
-    if controller.image is None:
+    if platform.fallback.image is None:
         controller_archives()
 
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import Alias, CustomResource, ResourceOptions
 
+from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input, Resource
 
-    from pulumi_holdfast.ladder.json import Json
+    from pulumi_holdfast.ladder.json import Json, JsonValue
 
 #: As the SDK's classes register it, which find it out once, too: that reads a file.
 _VERSION: Final = version("pulumi-kubernetes")
@@ -60,6 +62,29 @@ class KubernetesObject(CustomResource):
             {"apiVersion": api_version, "kind": kind, **fields},
             _merged(opts, ResourceOptions(aliases=earlier)),
         )
+
+
+def in_training_namespaces(*rules: JsonValue) -> Json:
+    """Return the `matchConstraints` of a policy for what these rules name in training namespaces."""
+    return {"namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}}, "resourceRules": list(rules)}
+
+
+def resource_rule(group: str, *resources: str, on: Sequence[str], version: str = "*") -> Json:
+    """Return one of the `resourceRules` of a policy: these resources, `on` these operations."""
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(on),
+        "resources": list(resources),
+    }
+
+
+def refusals(*listed: tuple[str, str]) -> list[JsonValue]:
+    """Return the `validations` of a policy from what must hold and the message otherwise."""
+    return [
+        {"expression": expression, "message": message, "reason": "Forbidden"}
+        for expression, message in listed
+    ]
 
 
 def admission_policy(

@@ -66,13 +66,7 @@ class TrainingCluster(pulumi.ComponentResource):
         self, name: str, args: TrainingClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         platform, summaries = args.platform, pool_summaries(args.platform)
-        check_fallback(
-            platform.namespaces,
-            summaries,
-            cloud=platform.cloud,
-            clusters=platform.clusters,
-            controller=platform.fallback,
-        )
+        check_fallback(platform, summaries, cloud=platform.cloud)
         labels = kubernetes_labels(stack_labels(args.environment))
         super().__init__("holdfast:local:TrainingCluster", name, None, with_transformations(opts, labels))
         charts = chart_source(platform.mirror.charts)

@@ -26,6 +26,8 @@ POD = "object.spec"
 #: The policy variable that holds the result of `asks`.
 ASKS_VARIABLE = "asks"
 ASKS = f"variables.{ASKS_VARIABLE}"
+#: Whether the request creates the object.
+CREATES = 'request.operation == "CREATE"'
 TOLERATIONS = "object.spec.?tolerations.orValue([])"
 
 

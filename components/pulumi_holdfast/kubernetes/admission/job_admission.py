@@ -14,9 +14,13 @@ from pulumi_holdfast.kubernetes.admission.jobset import JOBSET, jobset_patches, 
 from pulumi_holdfast.kubernetes.admission.rayjob import RAYJOB, rayjob_patches, rayjob_repairs
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import (
+    admission_policy,
+    in_training_namespaces,
+    resource_rule,
+)
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.labels import LADDER, POOL, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.labels import LADDER, POOL
 
 _PATCHES: Final = "patches"
 
@@ -51,17 +55,9 @@ class Manifest:
 
 def match_constraints(kind: JobKind, *operations: str) -> Json:
     """Return the field of a policy on jobs of a kind in training namespaces."""
-    return {
-        "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-        "resourceRules": [
-            {
-                "apiGroups": [kind.group],
-                "apiVersions": [kind.version],
-                "operations": list(operations),
-                "resources": [kind.resource],
-            }
-        ],
-    }
+    return in_training_namespaces(
+        resource_rule(kind.group, kind.resource, on=operations, version=kind.version)
+    )
 
 
 def job_manifests(capacity: Sequence[NodeSelection]) -> Sequence[Manifest]:

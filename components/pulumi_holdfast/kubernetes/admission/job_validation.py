@@ -11,7 +11,13 @@ from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.admission.expressions import affinity_terms, fill_sentence, text, texts
+from pulumi_holdfast.kubernetes.admission.expressions import (
+    CREATES,
+    affinity_terms,
+    fill_sentence,
+    text,
+    texts,
+)
 from pulumi_holdfast.kubernetes.admission.job_admission import Manifest, match_constraints
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME, JobKind, variables
 from pulumi_holdfast.kubernetes.admission.jobset import JOBSET
@@ -23,8 +29,6 @@ from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     AFTER_MAX_COST,
     CAPACITY_KEYS,
-    CONTROLLER,
-    CONTROLLER_NAMESPACE,
     FOLLOWS,
     FOLLOWS_VALUE,
     LADDER,
@@ -35,6 +39,7 @@ from pulumi_holdfast.ladder.labels import (
     CapacityType,
 )
 from pulumi_holdfast.ladder.ladder import AFTER_MAX_COST_VALUES, MAX_COST_PATTERN, WAIT_AFTER_MAX_COST
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 from pulumi_holdfast.ladder.reachability import messages
 
 #: The message if the detailed one is too long for the API server or cannot be evaluated.
@@ -49,11 +54,9 @@ LONGEST_MESSAGE: Final = 2500
 
 _POOLS: Final = f"variables.pools.join({text(', ')})"
 _SPEC: Final = "variables.specs[i]"
-_CREATION: Final = 'request.operation == "CREATE"'
 #: The failure reason of a Job whose pod was evicted, and the text that its message then contains.
 _EVICTED: Final = "PodFailurePolicy"
 _DISRUPTED: Final = "DisruptionTarget"
-_CONTROLLER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
 
 
 def job_validations(capacity: Sequence[NodeSelection], claims: Sequence[str] = ()) -> Sequence[Manifest]:
@@ -142,11 +145,11 @@ def conditions(kind: JobKind) -> Mapping[str, str]:
     return {
         # Removing a finalizer is an update.
         "stays": "!has(object.metadata.deletionTimestamp)",
-        "not-by-the-ladder": f"request.userInfo.username != {text(_CONTROLLER)}",
+        "not-by-the-ladder": f"request.userInfo.username != {text(CONTROLLER_ACCOUNT)}",
         "follows": f"object.metadata.?labels[?{text(FOLLOWS)}].orValue({text('')}) == {text(FOLLOWS_VALUE)}",
         "not-queued": f"object.metadata.?labels[?{text(QUEUE_NAME)}].orValue({text('')}) == {text('')}",
         "of-its-own-operator": operator,
-        "new-pods": f'request.operation == "CREATE" || {new} != {old}',
+        "new-pods": f"{CREATES} || {new} != {old}",
     }
 
 
@@ -158,7 +161,7 @@ def _selected_pools() -> str:
 def _nothing_follows() -> str:
     """The job has the label, but admission found no template that can follow the ladder."""
     why = fill_sentence(messages.NOTHING_FOLLOWS, pools=_POOLS)
-    return f"{_CREATION} && size(variables.following) == 0 ? [{why}] : []"
+    return f"{CREATES} && size(variables.following) == 0 ? [{why}] : []"
 
 
 def _outside_ladder(kind: JobKind) -> str:
@@ -228,7 +231,7 @@ def _jobset_ends_on_eviction() -> str:
     uncounted = "a[0].endsWith(" + text("AndIgnoreMaxRestarts") + ")"
     ends = f"size(a) > 0 ? (a[0] == {text('FailJobSet')} || {counted} && !{uncounted}) : {counted}"
     why = fill_sentence(messages.ENDS_AT_ONCE)
-    return f"{_CREATION} && [{actions}].exists(a, {ends}) ? [{why}] : []"
+    return f"{CREATES} && [{actions}].exists(a, {ends}) ? [{why}] : []"
 
 
 def _rayjob_ends_on_failure(recreate: str) -> str:
@@ -240,7 +243,7 @@ def _rayjob_ends_on_failure(recreate: str) -> str:
     by_hand = f"object.?spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
     recreated = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
     why = fill_sentence(messages.ENDS_ON_FAILURE)
-    return f"{_CREATION} && {none} && !({by_hand}) && !({recreated}) ? [{why}] : []"
+    return f"{CREATES} && {none} && !({by_hand}) && !({recreated}) ? [{why}] : []"
 
 
 def _unusable_max_cost() -> str:

@@ -28,10 +28,14 @@ from pulumi_holdfast.kubernetes.admission.rules import (
     OneZoneRule,
     TolerationRule,
 )
-from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import (
+    admission_policy,
+    in_training_namespaces,
+    resource_rule,
+)
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.labels import TOLERATES, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.labels import TOLERATES
 
 
 def policy_name(rule: AdmissionRule) -> str:
@@ -53,12 +57,7 @@ def policy_spec(rule: AdmissionRule) -> Json:
     return {
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-            "resourceRules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-            ],
-        },
+        "matchConstraints": in_training_namespaces(resource_rule("", "pods", on=["CREATE"], version="v1")),
         **variables(rule),
         "mutations": mutations,
     }

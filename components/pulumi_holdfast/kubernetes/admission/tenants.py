@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from pulumi_holdfast.kubernetes.admission.expressions import affinity_terms, text, texts
+from pulumi_holdfast.kubernetes.admission.expressions import CREATES, affinity_terms, text, texts
 from pulumi_holdfast.kubernetes.admission.job_expressions import HERE
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import (
+    admission_policy,
+    in_training_namespaces,
+    refusals,
+    resource_rule,
+)
 from pulumi_holdfast.ladder.labels import (
     AUTHORS_ANNOTATIONS,
     HIGHEST_PRIORITY,
@@ -22,8 +27,6 @@ from pulumi_holdfast.ladder.labels import (
     POOL,
     RECORDS_PREFIX,
     RESERVED_FOR,
-    TRAINING,
-    TRAINING_VALUE,
 )
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT, JOBSET_ACCOUNT, KUBERAY_ACCOUNT
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.ladder.json import Json, JsonValue
+    from pulumi_holdfast.ladder.json import Json
 
 #: The names of the policies and of their bindings.
 PODS: Final = "training-pods"
@@ -59,8 +62,8 @@ _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_AFFINITIES: Final = ("podAffinity", "podAntiAffinity")
 
-_CREATES: Final = 'request.operation == "CREATE"'
 _RESOURCE: Final = "request.resource.resource"
+_WRITES: Final = ("CREATE", "UPDATE")
 
 
 def pods_spec() -> Json:
@@ -68,7 +71,7 @@ def pods_spec() -> Json:
 
     It needs no ladder: the finalizers of pods are removed after the ladder is deleted.
     """
-    added = f"object.spec.?tolerations.orValue([]).filter(t, {_CREATES} || !(t in oldObject.spec.?tolerations.orValue([])))"
+    added = f"object.spec.?tolerations.orValue([]).filter(t, {CREATES} || !(t in oldObject.spec.?tolerations.orValue([])))"
     key = "t.?key.orValue('')"
     system = f"{key} == {text(SYSTEM_TAINT.key)} || {key}.startsWith('node-role.kubernetes.io/')"
     creators = (_JOB_CONTROLLER, KUBERAY_ACCOUNT, CONTROLLER_ACCOUNT)
@@ -88,9 +91,9 @@ def pods_spec() -> Json:
     )
     volume = " || ".join(f"has(v.{each})" for each in _VOLUMES)
     return {
-        **_constraints([_rule("", "pods", "CREATE", "UPDATE")]),
+        **_constraints(resource_rule("", "pods", on=_WRITES)),
         "variables": [{"name": "added", "expression": added}],
-        "validations": _validations(
+        "validations": refusals(
             (
                 f"variables.added.all(t, {key} != '')",
                 "a toleration without a key tolerates every taint: name the key of the taint",
@@ -104,23 +107,23 @@ def pods_spec() -> Json:
                 f"only the fallback controller lets a job's pods tolerate {RESERVED_FOR}: remove the toleration",
             ),
             (
-                f"!({_CREATES}) || object.spec.?nodeName.orValue('') == ''",
+                f"!({CREATES}) || object.spec.?nodeName.orValue('') == ''",
                 "spec.nodeName bypasses the scheduler: remove it, and select a pool of the ladder",
             ),
             (
-                f"!({_CREATES}) || object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'",
+                f"!({CREATES}) || object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'",
                 "spec.schedulerName names another scheduler than the cluster's: remove it",
             ),
             (
-                f"!({_CREATES}) || object.spec.?priority.orValue(0) <= {highest}",
+                f"!({CREATES}) || object.spec.?priority.orValue(0) <= {highest}",
                 "the priority class is above the highest of the namespace: remove spec.priorityClassName, or name a lower one",
             ),
             (
-                f"!({_CREATES}) || object.spec.?volumes.orValue([]).all(v, {volume})",
+                f"!({CREATES}) || object.spec.?volumes.orValue([]).all(v, {volume})",
                 f"a volume has a type that is not allowed here: use one of {', '.join(_VOLUMES)}",
             ),
             (
-                f"!({_CREATES}) || ({inside})",
+                f"!({CREATES}) || ({inside})",
                 "an affinity to pods of other namespaces would keep their pods away: remove namespaces and namespaceSelector",
             ),
         ),
@@ -151,7 +154,7 @@ def pools_spec(defaults: Sequence[str]) -> Json:
     terms = affinity_terms("object.spec")
     return {
         **_ladder_parameter(),
-        **_constraints([_rule("", "pods", "CREATE")]),
+        **_constraints(resource_rule("", "pods", on=["CREATE"])),
         "variables": [_allowed(defaults)],
         "validations": [
             {
@@ -160,7 +163,7 @@ def pools_spec(defaults: Sequence[str]) -> Json:
                 "messageExpression": f"'the pod selects a pool that is not on the ladder of its namespace: select one of ' + {listed}",
                 "reason": "Forbidden",
             },
-            *_validations(
+            *refusals(
                 (
                     f"size({terms}) > 0 && {terms}.all(t, {_bounded('t')})",
                     "the pod may run outside the pools of its namespace: leave the required node affinity that admission adds",
@@ -205,7 +208,7 @@ def pools_patches(defaults: Sequence[str]) -> Json:
     mutations = [f"{created}{unbounded}.map(i, {each})", *map(_own_namespace, _POD_AFFINITIES)]
     return {
         **_ladder_parameter(),
-        **_constraints([_rule("", "pods", "CREATE")]),
+        **_constraints(resource_rule("", "pods", on=["CREATE"])),
         "reinvocationPolicy": "IfNeeded",
         "variables": [_allowed(defaults)],
         "mutations": [
@@ -228,22 +231,20 @@ def inside_spec() -> Json:
     new, old = "dyn(object)", "dyn(oldObject)"
     cluster = f"({_RESOURCE} == 'rayjobs' ? {new}.?spec.?rayClusterSpec : {new}.?spec)"
     head = f"{cluster}.?headGroupSpec"
-    same = f"{_RESOURCE} == 'services' && !({_CREATES}) && {new}.spec == {old}.spec"
+    same = f"{_RESOURCE} == 'services' && !({CREATES}) && {new}.spec == {old}.spec"
     return {
         **_constraints(
-            [
-                _rule("", "services", "CREATE", "UPDATE"),
-                _rule("", "services/status", "UPDATE"),
-                _rule("ray.io", "rayjobs", "CREATE", "UPDATE"),
-                _rule("ray.io", "rayclusters", "CREATE", "UPDATE"),
-                *(
-                    _rule(group, "*", "CREATE")
-                    for group in ("gateway.networking.k8s.io", "extensions", "route.openshift.io")
-                ),
-                _rule("networking.k8s.io", "ingresses", "CREATE"),
-            ]
+            resource_rule("", "services", on=_WRITES),
+            resource_rule("", "services/status", on=["UPDATE"]),
+            resource_rule("ray.io", "rayjobs", on=_WRITES),
+            resource_rule("ray.io", "rayclusters", on=_WRITES),
+            *(
+                resource_rule(group, "*", on=["CREATE"])
+                for group in ("gateway.networking.k8s.io", "extensions", "route.openshift.io")
+            ),
+            resource_rule("networking.k8s.io", "ingresses", on=["CREATE"]),
         ),
-        "validations": _validations(
+        "validations": refusals(
             (
                 f"{_RESOURCE} in ['services', 'rayjobs', 'rayclusters']",
                 "training namespaces are not reached from outside the cluster: remove the Ingress, Gateway or Route",
@@ -292,14 +293,12 @@ def records_spec(accepted: Sequence[str] = ()) -> Json:
     )
     return {
         **_constraints(
-            [
-                _rule("jobset.x-k8s.io", "jobsets", "CREATE", "UPDATE"),
-                *(
-                    _rule("ray.io", each, "CREATE", "UPDATE")
-                    for each in ("rayjobs", "rayclusters", "rayservices")
-                ),
-                _rule("batch", "jobs", "CREATE", "UPDATE"),
-            ]
+            resource_rule("jobset.x-k8s.io", "jobsets", on=_WRITES),
+            *(
+                resource_rule("ray.io", each, on=_WRITES)
+                for each in ("rayjobs", "rayclusters", "rayservices")
+            ),
+            resource_rule("batch", "jobs", on=_WRITES),
         ),
         "variables": [
             {"name": "isJob", "expression": f"{_RESOURCE} in ['jobsets', 'rayjobs']"},
@@ -318,7 +317,7 @@ def records_spec(accepted: Sequence[str] = ()) -> Json:
                 "variables.changed.join(', ') + ' as they are, and out of the manifest of a new job'",
                 "reason": "Forbidden",
             },
-            *_validations(
+            *refusals(
                 (
                     (
                         f"request.userInfo.username in ({makers}) || "
@@ -354,25 +353,8 @@ def _ladder_parameter() -> Json:
     return {"paramKind": {"apiVersion": API_VERSION, "kind": KIND}}
 
 
-def _constraints(rules: Sequence[JsonValue]) -> Json:
-    return {
-        "failurePolicy": "Fail",
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
-            "resourceRules": [*rules],
-        },
-    }
-
-
-def _rule(group: str, resource: str, *operations: str) -> Json:
-    return {"apiGroups": [group], "apiVersions": ["*"], "operations": [*operations], "resources": [resource]}
-
-
-def _validations(*listed: tuple[str, str]) -> list[JsonValue]:
-    return [
-        {"expression": expression, "message": message, "reason": "Forbidden"}
-        for expression, message in listed
-    ]
+def _constraints(*rules: Json) -> Json:
+    return {"failurePolicy": "Fail", "matchConstraints": in_training_namespaces(*rules)}
 
 
 def binding_spec(name: str, *, ladder: bool = False, denies: bool = True) -> Json:

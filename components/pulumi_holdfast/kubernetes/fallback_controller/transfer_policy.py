@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from pulumi_holdfast.kubernetes.admission.expressions import text, texts
+from pulumi_holdfast.kubernetes.admission.expressions import CREATES, text, texts
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import binding_spec, rest, same, without
-from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy, refusals, resource_rule
 from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, PERMITS, TRANSFER
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from pulumi_holdfast.kubernetes.fallback_controller.access import Users
-    from pulumi_holdfast.ladder.json import Json, JsonValue
+    from pulumi_holdfast.ladder.json import Json
 
 #: The names of the policies and of their bindings.
 HOME_POLICY: Final = "fallback-transfers"
@@ -30,7 +30,6 @@ COPIES_POLICY: Final = "fallback-copies"
 
 _WAITING, _GRANTED, _RECALLED = PERMITS
 
-_CREATES: Final = 'request.operation == "CREATE"'
 _UPDATES: Final = 'request.operation == "UPDATE"'
 _DELETES: Final = 'request.operation == "DELETE"'
 
@@ -77,7 +76,7 @@ def copies_policy_spec(accounts: Sequence[str]) -> Json:
                 "the controller of another cluster changes a copy only by its permit and its suspension",
             ),
             (
-                f"!({_CREATES}) || ({new} == {text(_WAITING)} && object.spec.?suspend.orValue(false))",
+                f"!({CREATES}) || ({new} == {text(_WAITING)} && object.spec.?suspend.orValue(false))",
                 f"a copy is created suspended, with the permit {_WAITING}",
             ),
             (
@@ -113,18 +112,15 @@ def account_prefix(cluster: str) -> str:
 def _policy(
     operations: Sequence[str], *, condition: tuple[str, str], validations: Iterable[tuple[str, str]]
 ) -> Json:
-    rules: list[JsonValue] = [
-        {"apiGroups": [group], "apiVersions": ["*"], "operations": list(operations), "resources": [resource]}
+    rules = [
+        resource_rule(group, resource, on=operations)
         for group, resource in (("jobset.x-k8s.io", "jobsets"), ("ray.io", "rayjobs"))
     ]
     return {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": condition[0], "expression": condition[1]}],
-        "validations": [
-            {"expression": expression, "message": message, "reason": "Forbidden"}
-            for expression, message in validations
-        ],
+        "validations": refusals(*validations),
     }
 
 

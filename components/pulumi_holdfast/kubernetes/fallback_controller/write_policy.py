@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
-from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy, refusals, resource_rule
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
     CHECKPOINT_REQUESTED,
@@ -33,9 +33,9 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pulumi_holdfast.ladder.json import Json, JsonValue
+    from pulumi_holdfast.ladder.json import Json
 
 #: The name of the policy and of its binding.
 NAME: Final = f"{CONTROLLER}-writes"
@@ -60,21 +60,21 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
 
     `transfers`: the controller may transfer jobs to other clusters.
     """
-    validations: list[JsonValue] = [
-        {"expression": f"!({applies}) || ({allowed})", "message": message, "reason": "Forbidden"}
+    validations = (
+        (f"!({applies}) || ({allowed})", message)
         for applies, allowed, message in _validations(placeholder_image, transfers=transfers)
-    ]
+    )
     return {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "resourceRules": [
-                _rule("", "v1", ["CREATE", "UPDATE"], "pods", "pods/status", "events"),
-                _rule("", "v1", ["UPDATE"], "nodes"),
-                _rule("batch", "v1", ["CREATE", "DELETE"], "jobs"),
-                _rule("jobset.x-k8s.io", "*", ["UPDATE"], "jobsets"),
-                _rule("ray.io", "*", ["CREATE", "UPDATE"], "rayjobs"),
+                resource_rule("", "pods", "pods/status", "events", on=["CREATE", "UPDATE"], version="v1"),
+                resource_rule("", "nodes", on=["UPDATE"], version="v1"),
+                resource_rule("batch", "jobs", on=["CREATE", "DELETE"], version="v1"),
+                resource_rule("jobset.x-k8s.io", "jobsets", on=["UPDATE"]),
+                resource_rule("ray.io", "rayjobs", on=["CREATE", "UPDATE"]),
                 *(
-                    _rule(group, "*", ["UPDATE"], f"{resource}/status")
+                    resource_rule(group, f"{resource}/status", on=["UPDATE"])
                     for group, resource in (("jobset.x-k8s.io", "jobsets"), ("ray.io", "rayjobs"))
                     if transfers
                 ),
@@ -87,7 +87,7 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
             {"name": "new", "expression": "dyn(object)"},
             {"name": "old", "expression": "dyn(oldObject)"},
         ],
-        "validations": validations,
+        "validations": refusals(*validations),
     }
 
 
@@ -333,15 +333,6 @@ def _placeholder(image: str) -> str:
         f"{container}.image == {text(image)}",
         *(f"!has({container}.{field})" for field in ("command", "args", "env", "envFrom", "volumeMounts")),
     )
-
-
-def _rule(group: str, version: str, operations: Sequence[str], *resources: str) -> Mapping[str, JsonValue]:
-    return {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "operations": list(operations),
-        "resources": list(resources),
-    }
 
 
 class ControllerWritePolicy(ComponentResource):
