@@ -24,6 +24,8 @@ from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.gcp.config.sections import GcpPlatform
 from pulumi_holdfast.ladder import fallback_policy
+from pulumi_holdfast.ladder.fields import ObjectKind
+from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.local.config.sections import LocalPlatform
 
 if TYPE_CHECKING:
@@ -46,6 +48,13 @@ DOCUMENTS: Final[Mapping[str, type[Section]]] = {
     "gcp": GcpPlatform,
     "azure": AzurePlatform,
     "local": LocalPlatform,
+}
+#: The parts of a FallbackPolicy with tables of their own, and what has the defaults of their fields.
+POLICY_TABLES: Final[Mapping[str, tuple[ObjectKind, object]]] = {
+    "spec": (fallback_policy.SPEC, Policy),
+    "spec.tiers": (fallback_policy.TIER, None),
+    "spec.tiers.facts": (fallback_policy.FACTS, None),
+    "spec.shapes": (fallback_policy.SHAPE, None),
 }
 _NAMES: Final = {"aws": "AWS", "gcp": "Google Cloud", "azure": "Azure", "local": "local"}
 
@@ -152,7 +161,17 @@ def with_tables(page: str) -> str:
 
 def with_policy_tables(page: str) -> str:
     """A page with the tables of the fields of a FallbackPolicy written again."""
-    return _TABLE.sub(lambda found: f"{found[1]}{fallback_policy.TABLES[found[2]]}\n{found[3]}", page)
+    return _TABLE.sub(lambda found: f"{found[1]}{_policy_table(*POLICY_TABLES[found[2]])}\n{found[3]}", page)
+
+
+def _policy_table(kind: ObjectKind, defaults: object) -> str:
+    """The fields of an object; `defaults` has their defaults as class attributes."""
+    lines = ["| field | value | default | meaning |", "|---|---|---|---|"]
+    for each in kind.fields:
+        default = getattr(defaults, each.attribute, None)
+        cell = "required" if each.is_required else "" if default is None else f"`{each.kind.write(default)}`"
+        lines.append(f"| `{each.name}` | {each.kind.allowed} | {cell} | {each.meaning} |")
+    return "\n".join(lines)
 
 
 def _table(place: str, places: Sequence[str]) -> str:

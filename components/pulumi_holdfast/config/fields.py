@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.ladder.ladder import NEVER
+from pulumi_holdfast.ladder.ladder import NEVER, is_dns_label
 from pulumi_holdfast.ladder.quantities import DURATION_ALLOWED, DurationError, format_duration, parse_duration
 
 
@@ -122,7 +122,7 @@ def one_of_them(why: str) -> BeforeValidator:
 
 
 def _dns_label(text: str) -> str:
-    if not naming.is_dns_label(text):
+    if not is_dns_label(text):
         suggestion = naming.as_dns_label(text)
         raise error_with_fix(f'Write "{suggestion}".' if suggestion else "Write a name such as a100-spot.")
     return text

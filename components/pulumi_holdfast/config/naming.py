@@ -13,13 +13,6 @@ from typing import Final
 # The limit of Kubernetes for names of namespaces and for label values. A pool's name is a NodePool name and a label value.
 DNS_LABEL_LIMIT: Final = 63
 
-_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-
-
-def is_dns_label(name: str) -> bool:
-    """Whether a name is valid for a Namespace, a NodePool and a label value."""
-    return len(name) <= DNS_LABEL_LIMIT and _DNS_LABEL.fullmatch(name) is not None
-
 
 def as_dns_label(name: str) -> str:
     """The nearest valid name (`A100_Spot` → `a100-spot`); empty if the name has no valid character."""

@@ -12,7 +12,6 @@ back. The status is a summary for users; the controller never reads it back.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Final, cast, get_args
 
 from pulumi_holdfast.ladder.fields import (
@@ -36,7 +35,6 @@ from pulumi_holdfast.ladder.fields import (
     a_text,
     an_object,
     rule,
-    table,
 )
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import LADDER, POOL, CapacityType
@@ -502,14 +500,6 @@ POLICY_SCHEMA: Final[Json] = {
         ],
     ).schema,
     "description": "The ladder that jobs in a training namespace move down when spot capacity fails.",
-}
-
-#: The tables of docs/fallback.md, by the path that their markers name.
-TABLES: Final[Mapping[str, str]] = {
-    "spec": table(SPEC, Policy),
-    "spec.tiers": table(TIER),
-    "spec.tiers.facts": table(FACTS),
-    "spec.shapes": table(SHAPE),
 }
 
 

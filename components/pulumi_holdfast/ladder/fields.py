@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -118,7 +118,6 @@ class ObjectKind(Kind):
 
     fields: tuple[Field, ...] = ()
     values: Kind | None = None
-    rules: Sequence[Json] = field(default_factory=list[Json])
 
     def problems(self, value: JsonValue, at: str) -> Iterator[Problem]:
         """Validate the fields that the controller reads; `at` is the path of the object."""
@@ -136,8 +135,9 @@ class ObjectKind(Kind):
                 )
             elif each.is_read and found is not None:
                 yield from each.kind.problems(found, f"{at}.{each.name}")
-        for key, found in value.items() if self.values else ():
-            yield from self.values.problems(found, f"{at}.{key}") if self.values else ()
+        if self.values is not None:
+            for key, found in value.items():
+                yield from self.values.problems(found, f"{at}.{key}")
 
 
 def a_list(
@@ -178,11 +178,7 @@ def an_object(*fields: Field, rules: Sequence[Json] = (), made: Callable[..., ob
         **({"x-kubernetes-validations": list(rules)} if rules else {}),
     }
     return ObjectKind(
-        schema=schema,
-        allowed="an object",
-        fields=fields,
-        rules=rules,
-        read=partial(_read_object, fields, made),
+        schema=schema, allowed="an object", fields=fields, read=partial(_read_object, fields, made)
     )
 
 
@@ -362,13 +358,3 @@ LABEL_VALUE: Final = a_text(LONGEST_NAME)
 #: A number of CPUs or bytes.
 QUANTITY_PATTERN: Final = r"^[0-9]+(m|[KMGT]i?)?$"
 LONGEST_AMOUNT: Final = 20
-
-
-def table(kind: ObjectKind, defaults: object = None) -> str:
-    """Return the fields of an object as a table of the documentation; `defaults` has them as class attributes."""
-    lines = ["| field | value | default | meaning |", "|---|---|---|---|"]
-    for each in kind.fields:
-        default = getattr(defaults, each.attribute, None)
-        cell = "required" if each.is_required else "" if default is None else f"`{each.kind.write(default)}`"
-        lines.append(f"| `{each.name}` | {each.kind.allowed} | {cell} | {each.meaning} |")
-    return "\n".join(lines)

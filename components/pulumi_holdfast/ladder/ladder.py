@@ -82,7 +82,7 @@ _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
 def is_dns_label(text: str) -> bool:
-    """Whether a text can be the name of a pool or cluster."""
+    """Whether a text can be the name of a pool, a cluster or a namespace, and a label value."""
     return _DNS_LABEL.fullmatch(text) is not None
 
 

@@ -5,11 +5,6 @@ from datetime import UTC, datetime
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 
 
-def node_of(pod: Json) -> str:
-    """Return the node of a pod, empty before it is scheduled."""
-    return str(mapping(pod.get("spec")).get("nodeName") or "")
-
-
 def now() -> str:
     """Return the current time in the format of Kubernetes."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

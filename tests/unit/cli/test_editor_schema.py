@@ -17,6 +17,7 @@ from pulumi_holdfast.cli.editor_schema import (
     FALLBACK,
     FOLDER,
     PLATFORM,
+    POLICY_TABLES,
     REFERENCE,
     rendered,
     stack_schema,
@@ -25,7 +26,6 @@ from pulumi_holdfast.cli.editor_schema import (
 )
 from pulumi_holdfast.clouds import CLOUDS, cloud_of
 from pulumi_holdfast.ladder.errors import ConfigError
-from pulumi_holdfast.ladder.fallback_policy import TABLES
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.strategies import cloud_configs
 from tests.support.strategies.any_json import any_json
@@ -139,7 +139,7 @@ def test_tables_of_the_reference_are_those_of_the_model() -> None:
     assert page == with_tables(page), "run `make schemas`"
     page = FALLBACK.read_text("utf-8")
     assert page == with_policy_tables(page), "run `make schemas`"
-    assert page.count("<!-- fields of ") == len(TABLES)
+    assert page.count("<!-- fields of ") == len(POLICY_TABLES)
 
 
 @every_cloud

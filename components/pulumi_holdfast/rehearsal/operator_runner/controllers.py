@@ -14,13 +14,13 @@ from types import MappingProxyType
 
 import yaml
 
+from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from pulumi_holdfast.ladder.operators import OPERATORS
 from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster
 from pulumi_holdfast.rehearsal.control_plane.processes import free_ports
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
-from pulumi_holdfast.rehearsal.objects import node_of
 from pulumi_holdfast.rehearsal.operator_runner.pod_files import PodFiles
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import (
     CannotRunError,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.quantities import parse_quantity
-from pulumi_holdfast.rehearsal.objects import node_of
 
 
 def in_units_of(quantity: str, divisor: str) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
-from pulumi_holdfast.rehearsal.objects import node_of
 from pulumi_holdfast.rehearsal.scenarios.node_termination import EVICTED
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.rehearsal.clouds.gcp.nodes import PROVISIONING
-from pulumi_holdfast.rehearsal.objects import node_of
 
 
 @dataclass(frozen=True, kw_only=True)
