@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import pod
-from tests.support.clusters.admission import make_namespace, wait_until_enforced
+from tests.support.clusters.admission import make_namespace, refusal, wait_until_enforced
 from tests.support.clusters.admitted_examples import running_for_examples, walking
 from tests.support.json_objects import obj, objects
 
@@ -41,15 +40,6 @@ def _is_bounded(client: KubeClient) -> bool:
         refusal(client, manifest)
         for manifest in (bound, foreign, {**outside, "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
     )
-
-
-def refusal(client: KubeClient, manifest: Json) -> str:
-    """Why the API server refuses to create an object; empty if it does not."""
-    try:
-        client.create(manifest, dry_run=True)
-    except ApiError as error:
-        return str(error)
-    return ""
 
 
 @pytest.fixture(scope="package")

@@ -6,6 +6,7 @@ from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import pod_template, rayjob
+from tests.support.clusters.admission import refusal
 from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
@@ -31,15 +32,6 @@ def exposed(**head: JsonValue) -> Json:
         "metadata": {"name": "exposed", "namespace": "tabular", "labels": {"holdfast.dev/fallback": "false"}},
         "spec": {**obj(job["spec"]), "rayClusterSpec": {**cluster, "headGroupSpec": group}},
     }
-
-
-def refusal(client: KubeClient, manifest: Json) -> str:
-    """The error with which an object is refused; empty if it is admitted."""
-    try:
-        client.create(manifest, dry_run=True)
-    except ApiError as error:
-        return str(error)
-    return ""
 
 
 SERVICES = (

@@ -15,7 +15,7 @@ from tests.support.builders.training_jobs import (
     preferred_affinity,
     required_affinity,
 )
-from tests.support.clusters.admission import admitted, required_expressions, tolerations_of
+from tests.support.clusters.admission import admitted, refusal, required_expressions, tolerations_of
 from tests.support.json_objects import obj, objects
 
 pytestmark = pytest.mark.cluster
@@ -112,24 +112,15 @@ def _a_class(tenant: KubeClient) -> None:
     )
 
 
-def refused_by(client: KubeClient, manifest: Json) -> str:
-    """The error with which a pod is refused; empty if it is admitted."""
-    try:
-        admitted(client, manifest)
-    except ApiError as error:
-        return str(error)
-    return ""
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pod_with_it_is_refused(tenant: KubeClient, attack: str) -> None:
     policy, spec = ATTACKS[attack]
-    assert f"'{policy}'" in refused_by(tenant, pod(namespace="tabular", spec=spec))
+    assert f"'{policy}'" in refusal(tenant, pod(namespace="tabular", spec=spec))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pod_with_it_is_left_alone_in_other_namespaces(tenant: KubeClient, attack: str) -> None:
-    assert "training-" not in refused_by(tenant, pod(namespace="web", spec=ATTACKS[attack][1]))
+    assert "training-" not in refusal(tenant, pod(namespace="web", spec=ATTACKS[attack][1]))
 
 
 # The controller gives jobs the toleration of their reservation.
@@ -139,14 +130,14 @@ def test_a_pod_that_an_operator_makes_of_a_tenants_job_is_refused_alike(
 ) -> None:
     policy, spec = ATTACKS[attack]
     job_controller = account("kube-system", "job-controller")
-    assert f"'{policy}'" in refused_by(job_controller, pod(namespace="tabular", spec=spec))
+    assert f"'{policy}'" in refusal(job_controller, pod(namespace="tabular", spec=spec))
 
 
 def test_the_pods_of_a_job_may_tolerate_its_reservation(account: Callable[[str, str], KubeClient]) -> None:
     held = pod(namespace="tabular", spec={"tolerations": [RESERVATION]})
     for namespace, name in (("kube-system", "job-controller"), ("kuberay-system", "kuberay-operator")):
-        assert not refused_by(account(namespace, name), held)
-    assert "'training-pods'" in refused_by(account("kube-system", "replicaset-controller"), held)
+        assert not refusal(account(namespace, name), held)
+    assert "'training-pods'" in refusal(account("kube-system", "replicaset-controller"), held)
 
 
 def bounds(admitted_pod: Json) -> list[list[tuple[str, list[str]]]]:
@@ -187,7 +178,7 @@ def test_a_pod_of_a_gpu_ladder_may_use_the_default_pool_too(tenant: KubeClient) 
     (term,) = bounds(admitted(tenant, pod(namespace="vision")))
     assert "cpu" in term[0][1]
     assert not {"cpu-spot"} & set(term[0][1])
-    assert not refused_by(tenant, pod(namespace="vision", spec={"nodeSelector": {POOL: "cpu"}}))
+    assert not refusal(tenant, pod(namespace="vision", spec={"nodeSelector": {POOL: "cpu"}}))
 
 
 def test_the_affinity_gives_no_pod_a_toleration(tenant: KubeClient) -> None:
@@ -222,10 +213,10 @@ def test_an_update_adds_no_toleration_that_creation_refuses(tenant: KubeClient) 
 
 def test_a_namespace_may_have_a_priority_of_its_own(tenant: KubeClient) -> None:
     urgent = pod(namespace="vision", spec={"priorityClassName": "urgent"})
-    assert "priority" in refused_by(tenant, urgent)
+    assert "priority" in refusal(tenant, urgent)
     tenant.merge_patch("v1", "Namespace", "vision", {"metadata": {"annotations": {HIGHEST_PRIORITY: "1000"}}})
     try:
-        assert not refused_by(tenant, urgent)
+        assert not refusal(tenant, urgent)
     finally:
         tenant.merge_patch(
             "v1", "Namespace", "vision", {"metadata": {"annotations": {HIGHEST_PRIORITY: None}}}
@@ -240,7 +231,7 @@ def test_volumes_that_pod_security_allows_are_admitted(tenant: KubeClient) -> No
         {"persistentVolumeClaim": {"claimName": "checkpoints"}},
     )
     for source in sources:
-        assert not refused_by(tenant, pod(namespace="tabular", spec=volume(**source)))
+        assert not refusal(tenant, pod(namespace="tabular", spec=volume(**source)))
 
 
 def test_the_scheduler_binds_a_pod_to_its_pools_alone(tenant: KubeClient) -> None:
@@ -281,4 +272,4 @@ def test_a_pod_in_a_namespace_without_a_ladder_is_refused(tenant: KubeClient) ->
         },
         field_manager="tests",
     )
-    assert refused_by(tenant, pod(namespace="bare"))
+    assert refusal(tenant, pod(namespace="bare"))

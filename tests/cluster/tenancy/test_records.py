@@ -10,6 +10,7 @@ from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import AUTHORS_ANNOTATIONS, CONTROLLER, CONTROLLER_NAMESPACE, POOL
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import jobset, pod_template, rayjob, replicated_job, worker_group
+from tests.support.clusters.admission import refusal
 from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
@@ -39,15 +40,6 @@ def of_both_kinds(**annotations: str) -> list[Json]:
         jobset(replicated_job(pod_template()), namespace="tabular", labels=STAYS, annotations=annotations),
         {**of_ray, "metadata": {**obj(of_ray["metadata"]), "namespace": "tabular"}},
     ]
-
-
-def refusal(client: KubeClient, manifest: Json) -> str:
-    """The error with which an object is refused; empty if it is admitted."""
-    try:
-        client.create(manifest, dry_run=True)
-    except ApiError as error:
-        return str(error)
-    return ""
 
 
 @pytest.mark.parametrize("record", RECORDS)

@@ -29,6 +29,15 @@ def is_refused(client: KubeClient, manifest: Json, by: str) -> bool:
     return False
 
 
+def refusal(client: KubeClient, manifest: Json) -> str:
+    """The error with which the API server refuses to create an object, by a dry run; empty if it admits it."""
+    try:
+        client.create(manifest, dry_run=True)
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
 def tolerations_of(pod: Json) -> list[Json]:
     """The pod's tolerations, but for those the API server gives to every pod."""
     given = objects(obj(pod["spec"]).get("tolerations"))

@@ -5,7 +5,7 @@ patches are made from them, but as compact text that is parsed for each reconcil
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -259,15 +259,7 @@ class CachedJob:
 
 def cached_job(job: Json) -> CachedJob:
     """Return the cached form of a job: the object without fields that are not read, or nothing of one that is too large."""
-    templates = _pod_specs(job)
-    if len(templates) > MOST_TEMPLATES:
-        excess = (
-            f"It has {len(templates)} pod templates; at most {MOST_TEMPLATES} are allowed: use fewer of them."
-        )
-        return too_large(job, excess)
-    containers = max(map(_count_containers, templates), default=0)
-    if containers > MOST_CONTAINERS:
-        excess = f"A pod of it has {containers} containers; at most {MOST_CONTAINERS} are allowed: use fewer of them."
+    if excess := _excess_of(_pod_specs(job)):
         return too_large(job, excess)
     metadata = metadata_of(job)
     annotations = {
@@ -317,6 +309,18 @@ def too_large(job: Json, excess: str) -> CachedJob:
         content=b"{}",
         excess=excess,
     )
+
+
+def _excess_of(templates: Sequence[Json]) -> str:
+    """Return why these pod templates are too many or too large; empty if they are not."""
+    if len(templates) > MOST_TEMPLATES:
+        return (
+            f"It has {len(templates)} pod templates; at most {MOST_TEMPLATES} are allowed: use fewer of them."
+        )
+    containers = max(map(_count_containers, templates), default=0)
+    if containers > MOST_CONTAINERS:
+        return f"A pod of it has {containers} containers; at most {MOST_CONTAINERS} are allowed: use fewer of them."
+    return ""
 
 
 def _follows(job: Json) -> bool:
