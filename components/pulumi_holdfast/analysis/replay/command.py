@@ -199,7 +199,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print every replay as JSON")
 
 
-def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage] - the type of what add_argument_group returns
     # Without defaults: what was given must be known, since a policy has its own. argparse names its groups' class
     # privately alone.
     numbers.add_argument("--max-failures", nargs="+", type=failures, metavar="N", help="(default: 5)")

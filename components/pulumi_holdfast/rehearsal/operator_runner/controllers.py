@@ -109,7 +109,7 @@ def _jobset(container: Container) -> Invocation:
 
 
 # The certificate rotator waits for a file in this folder, which no setting changes; it never reads the file.
-JOBSET_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108
+JOBSET_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where JobSet reads them
 
 
 def _jobset_configuration(text: str, container: Container) -> str:

@@ -143,9 +143,9 @@ def test_google_receives_what_its_own_library_sends(tmp_path: Path) -> None:
     (extension,) = objects(user["extensions"])
     # What the stack writes is a credential configuration that Google's library reads as it is.
     configuration = obj(obj(extension["extension"])["google"])
-    credentials = Credentials.from_info(configuration, scopes=_SCOPES)  # pyright: ignore[reportUnknownMemberType]
+    credentials = Credentials.from_info(configuration, scopes=_SCOPES)  # pyright: ignore[reportUnknownMemberType] - google-auth has no types
     judge = _Recorder()
-    credentials.refresh(judge)  # pyright: ignore[reportUnknownMemberType]
+    credentials.refresh(judge)  # pyright: ignore[reportUnknownMemberType] - google-auth has no types
     exchange = from_kubeconfig(path).exchange
     assert exchange is not None
     assert [as_seen(each) for each in sent(exchange, _ANSWERS)] == judge.requests

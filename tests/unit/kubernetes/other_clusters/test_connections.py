@@ -37,7 +37,7 @@ def read(outputs: Mapping[str, object]) -> tuple[Json, Json, list[str]]:
 
     warnings = record(build, other=OtherStack({"kubeconfig": KUBECONFIG, **outputs})).logged
     kubeconfig, mounted = found
-    return json.loads(str(kubeconfig)), {"volumes": mounted}, warnings  # pyright: ignore[reportReturnType]
+    return json.loads(str(kubeconfig)), {"volumes": mounted}, warnings  # pyright: ignore[reportReturnType] - json.loads has no type
 
 
 def user_of(kubeconfig: Json) -> Json:
