@@ -114,7 +114,7 @@ class MonitoringSection(Section):
     )
     scrapers: Annotated[tuple[DnsLabel, ...], Field(max_length=20)] = Field(
         default=("monitoring",),
-        description="the namespaces whose pods reach the metrics of the controller, JobSet, KubeRay and Karpenter; no others do",
+        description="the namespaces whose pods reach the metrics of the controller and of operators; no others do",
         examples=["[monitoring]"],
     )
 

@@ -1,7 +1,7 @@
 """NetworkPolicies: what reaches the pods of training namespaces and of operators, and what training pods reach.
 
-A cluster's network plugin enforces them. The policies of a namespace add up, and none takes anything back, so whoever may write
-NetworkPolicies in a training namespace opens it.
+A cluster's network plugin enforces them. The policies of a namespace add up, and none takes anything back, so a user
+with the right to write NetworkPolicies in a training namespace can open it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def system_spec(allow_from: Sequence[str], webhook_port: int | None = None) -> J
 
 
 def isolated_spec() -> Json:
-    """Return the policy of a namespace whose pods talk to nobody."""
+    """Return the policy of a namespace whose pods send and receive nothing."""
     return {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 

@@ -158,7 +158,7 @@ def test_without_scrapers_nothing_reaches_an_operator() -> None:
     assert not objects(system_spec([]).get("ingress")), "an empty list of peers would let everything through"
 
 
-def test_placeholder_pods_talk_to_nobody() -> None:
+def test_placeholder_pods_send_and_receive_nothing() -> None:
     assert isolated_spec() == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 

@@ -157,7 +157,7 @@ def _original_values() -> str:
 
 
 def ray_tokens_spec() -> Json:
-    """Return the policy that lets Ray ask for a token, unless its author decides it: its dashboard runs the code of whoever reaches it.
+    """Return the policy that lets Ray ask for a token, unless its author decides it: its dashboard runs any code that it is sent.
 
     KubeRay makes the token, a Secret, and gives it to the containers of Ray and to the submitter.
     """
