@@ -25,7 +25,7 @@ KIND: Final = "NetworkPolicy"
 #: The name of the NetworkPolicy in each namespace.
 NAME: Final = "holdfast"
 
-_KUBERAY: Final = OPERATORS["kuberay-operator"].namespace
+_CALLERS: Final = tuple(each.namespace for each in OPERATORS.values() if each.calls_jobs)
 
 #: Where jobs have nothing to look for: metadata services, and Azure's address for the agents of a machine.
 _NEVER: Final = (IPv4Network("169.254.0.0/16"), IPv4Network("168.63.129.16/32"))
@@ -79,7 +79,7 @@ def training_spec(network: TrainingNetwork) -> Json:
     of private endpoints are among the nodes'. KubeRay reaches all ports, since authors choose those of the Ray head.
     """
     own: Json = {"podSelector": {}}
-    ingress: list[JsonValue] = [{"from": [own, _namespaces(_KUBERAY)]}]
+    ingress: list[JsonValue] = [{"from": [own, _namespaces(*_CALLERS)]}]
     egress: list[JsonValue] = [
         {"to": [own]},
         {
