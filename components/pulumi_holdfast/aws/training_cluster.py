@@ -110,6 +110,7 @@ class TrainingCluster(pulumi.ComponentResource):
             charts=charts,
             images=images,
             karpenter_metrics=METRICS_ADDRESS,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         karpenter = EksKarpenter(
@@ -125,6 +126,7 @@ class TrainingCluster(pulumi.ComponentResource):
                 image_digest=versions.KARPENTER_IMAGE_DIGEST,
                 isolated=platform.network.isolated,
                 role_path=platform.iam.path,
+                scrapers=services.scrapers,
             ),
             opts=services.after(),
         )

@@ -108,6 +108,7 @@ class TrainingCluster(pulumi.ComponentResource):
             kubernetes=cluster.kubernetes,
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         device_plugins = services.device_plugins(region=platform.location)

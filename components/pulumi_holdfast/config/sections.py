@@ -112,6 +112,11 @@ class MonitoringSection(Section):
         description="the value of the label `release` on both, by which the Prometheus of kube-prometheus-stack selects them",
         examples=["kube-prometheus-stack"],
     )
+    scrapers: Annotated[tuple[DnsLabel, ...], Field(max_length=20)] = Field(
+        default=("monitoring",),
+        description="the namespaces whose pods reach the metrics of the controller and of operators; no others do",
+        examples=["[monitoring]"],
+    )
 
 
 class ControllerSection(Section):

@@ -86,6 +86,7 @@ class TrainingCluster(pulumi.ComponentResource):
             kubernetes=cluster.kubernetes,
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         pools = make_pools(platform, project, cluster, parent=self)

@@ -37,6 +37,7 @@ _EARLIER: Final[Mapping[str, tuple[str, ...]]] = {
         "flowcontrol.apiserver.k8s.io/v1beta2",
         "flowcontrol.apiserver.k8s.io/v1beta3",
     ),
+    "networking.k8s.io/v1": ("extensions/v1beta1",),
     "policy/v1": ("policy/v1beta1",),
     RBAC: ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"),
     "scheduling.k8s.io/v1": ("scheduling.k8s.io/v1alpha1", "scheduling.k8s.io/v1beta1"),

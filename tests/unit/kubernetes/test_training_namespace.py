@@ -6,6 +6,7 @@ import pytest
 from pulumi import Output
 
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, shape_object
+from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
     PodSecurity,
@@ -77,6 +78,14 @@ def test_a_quota_limits_what_pools_cost_in_the_namespace(preview: bool) -> None:
         "the API server would reject containers without requests"
     )
     assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
+
+
+def test_no_pod_is_admitted_before_the_network_policy_of_its_namespace() -> None:
+    recording = recorded(replace(ARGS, network=TrainingNetwork(allow_to=["mlflow"])))
+    policy = recording.one(":NetworkPolicy")
+    assert policy.inputs["metadata"] == {"name": "holdfast", "namespace": "vision"}
+    assert policy.name in recording.everything_before(recording.one(":FallbackPolicy"))
+    assert not recorded().of(":NetworkPolicy")
 
 
 def test_the_fallback_controller_may_move_the_jobs() -> None:

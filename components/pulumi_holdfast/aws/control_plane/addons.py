@@ -25,6 +25,8 @@ _ON_SYSTEM_NODES: Final[Json] = {
     "nodeSelector": SYSTEM_NODE_SELECTOR,
     "tolerations": list(SYSTEM_TOLERATIONS),
 }
+#: The plugin ignores NetworkPolicies by default.
+_ENFORCES_NETWORK_POLICIES: Final[Json] = {"enableNetworkPolicy": "true"}
 #: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would then
 #: be reported as unhealthy indefinitely, and be replaced every 10 minutes.
 NODE_MONITORING: Final[Json] = {
@@ -54,13 +56,13 @@ class NodeAddons(ComponentResource):
 
     def __init__(self, name: str, args: NodeAddonsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:NodeAddons", name, None, opts)
-        for addon, version in {
-            "vpc-cni": args.versions.vpc_cni,
-            "kube-proxy": args.versions.kube_proxy,
-        }.items():
+        for addon, version, configuration in (
+            ("vpc-cni", args.versions.vpc_cni, _ENFORCES_NETWORK_POLICIES),
+            ("kube-proxy", args.versions.kube_proxy, None),
+        ):
             Addon(
                 f"{name}-{addon}",
-                _addon(args.cluster_name, addon, version),
+                _addon(args.cluster_name, addon, version, configuration),
                 opts=ResourceOptions(parent=self),
             )
         self.pod_identity = Addon(

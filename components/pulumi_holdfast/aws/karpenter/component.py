@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -20,6 +20,7 @@ from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE
 
 #: The release's service account, which is associated with the controller's IAM role.
 SERVICE_ACCOUNT: Final = "karpenter"
@@ -131,7 +132,8 @@ class EksKarpenterArgs:
     `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or
     address of charts and `images` a registry; None: the project's own. `version` is the version of Karpenter,
     its chart and its image; `image_digest` (`sha256:…`) is the image's digest, "" if unknown. `isolated`: the
-    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles.
+    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles. `scrapers` are the
+    namespaces that reach its metrics.
     """
 
     cluster_name: str
@@ -145,6 +147,7 @@ class EksKarpenterArgs:
     replicas: int = 2
     isolated: bool = False
     role_path: str = "/"
+    scrapers: Sequence[str] = ()
 
 
 class EksKarpenter(ComponentResource):
@@ -206,6 +209,7 @@ class EksKarpenter(ComponentResource):
                 version=args.version,
                 chart_version=args.version,
                 values=_values(args, interruptions.queue_name),
+                allow_from=[CONTROLLER_NAMESPACE, *args.scrapers],
             ),
             # The association must exist first because identities are injected when a pod is created. The
             # others must outlive the controller, which terminates instances and reads the queue until it

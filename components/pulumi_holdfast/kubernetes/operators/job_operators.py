@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
@@ -69,6 +69,9 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
     }
 
 
+#: The ports of the operators' pods that the API server calls, by their charts. KubeRay's chart has no webhook.
+_WEBHOOK_PORTS: Final[Mapping[str, int]] = {"jobset": 9443}
+
 #: The values of each chart, of its version, its images and its replicas.
 _VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
     "jobset": jobset_values,
@@ -82,7 +85,7 @@ class Operators(ComponentResource):
     Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
     release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
     `charts` is a directory or address of charts, `images` a registry; None for the projects' own. `versions` are the operators',
-    by the names of their charts. With more than one replica they elect a leader.
+    by the names of their charts. `scrapers` are the namespaces that reach their metrics. With more than one replica they elect a leader.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Operators(ComponentResource):
         images: str | None = None,
         versions: Mapping[str, str],
         replicas: int,
+        scrapers: Sequence[str] = (),
     ) -> None:
         super().__init__("holdfast:index:Operators", name, None, opts)
         for chart, values in _VALUES.items():
@@ -110,6 +114,8 @@ class Operators(ComponentResource):
                     version=version,
                     chart_version=version,
                     values=values(version, images, replicas),
+                    allow_from=scrapers,
+                    webhook_port=_WEBHOOK_PORTS.get(chart),
                 ),
                 opts=ResourceOptions(parent=self),
             )

@@ -41,6 +41,10 @@ def test_all_addons_have_pinned_versions_and_overwrite_manual_changes() -> None:
         assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE"
 
 
+def test_the_network_plugin_enforces_network_policies() -> None:
+    assert configuration(recorded_cluster(), "vpc-cni") == {"enableNetworkPolicy": "true"}
+
+
 @pytest.mark.parametrize("preview", [False, True])
 def test_nodes_are_created_between_addons_and_the_clusters_contents_after_both(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
