@@ -85,7 +85,7 @@ class TrainingCluster(pulumi.ComponentResource):
             parent=self, cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, replicas=1
         )
 
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         karpenter = KwokKarpenter(
             naming.part(name, "karpenter"),
             KwokKarpenterArgs(

@@ -80,12 +80,20 @@ def test_a_quota_limits_what_pools_cost_in_the_namespace(preview: bool) -> None:
 
 
 def test_the_fallback_controller_may_move_the_jobs() -> None:
-    binding = recorded().one(":RoleBinding")
+    binding = recorded().one(":RoleBinding", "vision-fallback-controller-jobs")
     assert text(binding, "metadata", "namespace") == "vision"
     assert text(binding, "roleRef", "name") == "fallback-controller-jobs"
     assert binding.inputs["subjects"] == [
         {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
     ]
+
+
+def test_kuberay_may_run_the_jobs() -> None:
+    binding = recorded().one(":RoleBinding", "vision-kuberay-jobs")
+    assert text(binding, "metadata", "namespace") == "vision"
+    assert text(binding, "roleRef", "name") == "kuberay-jobs"
+    (subject,) = objects(binding, "subjects")
+    assert subject["name"] == "system:serviceaccount:kuberay-system:kuberay-operator"
 
 
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
