@@ -213,9 +213,10 @@ def test_the_holder_of_jobsets_token_starts_nothing_outside_training_namespaces(
 ) -> None:
     with pytest.raises(ApiError, match="operator-writes"):
         token_of("jobset").create(a_job(within))
+    charts.client.apply(a_job(within), field_manager="tests")
+    holder = token_of("jobset")
     with pytest.raises(ApiError, match="operator-writes"):
-        charts.client.apply(a_job(within), field_manager="tests")
-        token_of("jobset").delete("batch/v1", "Job", "stolen", namespace=within)
+        holder.delete("batch/v1", "Job", "stolen", namespace=within)
 
 
 def test_the_holder_of_kuberays_token_makes_only_roles_of_autoscalers(
@@ -312,5 +313,6 @@ def test_jobs_outside_training_namespaces_do_not_start(charts: OperatorCluster) 
     charts.client.wait_list(
         "v1", "Event", namespace="web", timeout_seconds=_SECONDS, condition=said, what="the reason"
     )
-    assert charts.client.list("v1", "Pod", namespace="web") == []
+    pods = charts.client.list("v1", "Pod", namespace="web", label_selector="jobset.sigs.k8s.io/jobset-name")
+    assert pods == []
     assert charts.client.list("ray.io/v1", "RayCluster", namespace="web") == []

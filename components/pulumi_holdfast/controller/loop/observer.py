@@ -263,11 +263,11 @@ class KnownCopies(Protocol):
 
 
 def _is_believed(state: JobState | UnreadableState | None, seen: Observation) -> bool:
-    """Whether a record may make other jobs wait: it is the job's own, and its pools are of the job's ladder.
+    """Whether a record may make other jobs wait: its pools are of the job's ladder.
 
-    An author of a job may write its record, too. A job that is not on its ladder is never moved, so it would reserve forever.
+    A job that is not on its ladder is never moved, so it would reserve forever.
     """
-    if not isinstance(state, JobState) or state.failback is None or state.uid != seen.uid:
+    if not isinstance(state, JobState) or state.failback is None:
         return False
     return {seen.pool, state.failback.pool} <= seen.pools.keys()
 
@@ -357,7 +357,7 @@ class Observer:
     ) -> Judgement | None:
         if self._judgements is None or seen.outcome is not None or seen.is_managed_by_kueue:
             return None
-        known = state if isinstance(state, JobState) and state.uid in {"", seen.uid} else None
+        known = state if isinstance(state, JobState) else None
         policy = self._caches.policies.get(key.namespace, LADDER)
         return self._judgements.of(key, job, policy, is_new=is_new(known))
 

@@ -37,11 +37,13 @@ def kuberay_values(version: str, images: str | None, replicas: int, namespaces: 
 
     KubeRay acts in `namespaces` alone, where it is given a role; without any, in all.
     """
-    # Not the chart's Roles: they would need the namespaces before KubeRay, which must outlive the RayJobs in them.
     inside: Json = {
+        # Not the chart's Roles: they would need the namespaces before KubeRay, which must outlive the RayJobs in them.
         "singleNamespaceInstall": True,
         "crNamespacedRbacEnable": False,
         "watchNamespace": [*namespaces],
+        # Its metrics list jobs, and the probes read the metrics: it would not be ready before each namespace is there.
+        "metrics": {"enabled": False},
     }
     return {
         **(inside if namespaces else {}),
