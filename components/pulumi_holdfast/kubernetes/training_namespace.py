@@ -11,7 +11,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, J
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
-from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE
+from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE, RAY_SUBJECT
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_URI,
@@ -21,7 +21,6 @@ from pulumi_holdfast.ladder.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
-from pulumi_holdfast.ladder.operators import KUBERAY_ACCOUNT
 from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
-    ResourceQuota and the LimitRange `training`, and the RoleBindings that let KubeRay run the jobs, the fallback controller move them,
+    ResourceQuota and the LimitRange `training`, and the RoleBindings that let Ray's operator run its jobs, the fallback controller move them,
     and those of other clusters write the copies of theirs. Depend on
     the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
@@ -138,7 +137,7 @@ class TrainingNamespace(ComponentResource):
             {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
             opts=inside,
         )
-        bound: dict[str, Sequence[object]] = {JOBS_ROLE: [SUBJECT], RAY_ROLE: [_user(KUBERAY_ACCOUNT)]}
+        bound: dict[str, Sequence[object]] = {JOBS_ROLE: [SUBJECT], RAY_ROLE: [RAY_SUBJECT]}
         if args.accepted:
             bound[COPIES_ROLE] = [_user(each) for each in args.accepted]
         for role, subjects in bound.items():

@@ -1,6 +1,6 @@
 """What the accounts of JobSet and KubeRay may do, with the real operators on a real API server: they still run jobs."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
 import pytest
 
@@ -8,7 +8,12 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
-from pulumi_holdfast.kubernetes.operators.operator_access import JOBSET_RULES, JOBSET_WEBHOOKS, RAY_ROLE
+from pulumi_holdfast.kubernetes.operators.operator_access import (
+    JOBSET_RULES,
+    JOBSET_WEBHOOKS,
+    RAY_ROLE,
+    RAY_SUBJECT,
+)
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT, JOBSET_ACCOUNT, KUBERAY_ACCOUNT
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
@@ -46,13 +51,12 @@ def manifests() -> list[Json]:
 
 def training(name: str) -> tuple[Json, Json]:
     """A training namespace, and the right of KubeRay in it."""
-    subject: Json = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": KUBERAY_ACCOUNT}
     binding: Json = {
         "apiVersion": _RBAC,
         "kind": "RoleBinding",
         "metadata": {"name": RAY_ROLE, "namespace": name},
         "roleRef": role_ref("ClusterRole", RAY_ROLE),
-        "subjects": [subject],
+        "subjects": [RAY_SUBJECT],
     }
     return namespace(name, training=True), binding
 
@@ -92,8 +96,20 @@ def _role(client: KubeClient) -> Json:
     return client.apply(empty, field_manager="tests", dry_run=True)
 
 
-def may(client: KubeClient, account: str, verb: str, what: str, within: str, name: str = "") -> bool:
-    """Whether RBAC allows an account to do this: what `kubectl auth can-i --as` asks."""
+_ACCOUNTS = ("system:serviceaccounts", "system:authenticated")
+_NODES = ("system:nodes", "system:authenticated")
+
+
+def may(
+    client: KubeClient,
+    user: str,
+    verb: str,
+    what: str,
+    within: str,
+    name: str = "",
+    groups: Sequence[str] = _ACCOUNTS,
+) -> bool:
+    """Whether a user is authorized to do this: what `kubectl auth can-i --as` asks."""
     resource, _, group = what.partition(".")
     resource, _, subresource = resource.partition("/")
     asked: Json = {
@@ -108,11 +124,7 @@ def may(client: KubeClient, account: str, verb: str, what: str, within: str, nam
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "metadata": {"name": ""},
-        "spec": {
-            "user": account,
-            "groups": ["system:serviceaccounts", "system:authenticated"],
-            "resourceAttributes": asked,
-        },
+        "spec": {"user": user, "groups": list(groups), "resourceAttributes": asked},
     }
     return obj(client.create(review)["status"]).get("allowed") is True
 
@@ -162,6 +174,39 @@ def test_kuberay_is_nobody_outside_training_namespaces(charts: OperatorCluster) 
                 assert not may(charts.client, KUBERAY_ACCOUNT, verb, what, within), (
                     f"{verb} {what} in {within}"
                 )
+
+
+def test_the_controller_writes_jobs_in_training_namespaces_alone(charts: OperatorCluster) -> None:
+    for verb, what in (
+        ("create", "rayjobs.ray.io"),
+        ("patch", "jobsets.jobset.x-k8s.io"),
+        ("create", "pods"),
+        ("delete", "pods"),
+        ("delete", "jobs.batch"),
+    ):
+        assert may(charts.client, CONTROLLER_ACCOUNT, verb, what, "vision")
+        for within in ("web", "kube-system", "holdfast-system", "kuberay-system", ""):
+            assert not may(charts.client, CONTROLLER_ACCOUNT, verb, what, within), (
+                f"{verb} {what} in {within}"
+            )
+
+
+def test_a_node_reads_what_its_own_pods_use_and_creates_no_job(charts: OperatorCluster) -> None:
+    def may_node(verb: str, what: str, within: str, name: str = "") -> bool:
+        return may(charts.client, "system:node:cpu-0", verb, what, within, name, _NODES)
+
+    assert may_node("patch", "nodes/status", "", "cpu-0")
+    assert not may_node("get", "secrets", "vision", "of-a-pod-elsewhere")
+    refused = (
+        ("list", "secrets", "vision"),
+        ("create", "rayjobs.ray.io", "vision"),
+        ("patch", "jobsets.jobset.x-k8s.io", "vision"),
+        ("create", "jobs.batch", "vision"),
+        ("create", "pods/exec", "vision"),
+        ("update", "fallbackpolicies.holdfast.dev", "vision"),
+        ("create", "roles.rbac.authorization.k8s.io", "vision"),
+    )
+    assert [each for each in refused if may_node(*each)] == []
 
 
 def test_jobset_has_the_rights_that_it_uses_and_no_more(charts: OperatorCluster) -> None:

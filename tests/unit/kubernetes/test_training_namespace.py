@@ -93,7 +93,7 @@ def test_kuberay_may_run_the_jobs() -> None:
     assert text(binding, "metadata", "namespace") == "vision"
     assert text(binding, "roleRef", "name") == "kuberay-jobs"
     (subject,) = objects(binding, "subjects")
-    assert subject["name"] == "system:serviceaccount:kuberay-system:kuberay-operator"
+    assert subject == {"kind": "ServiceAccount", "name": "kuberay-operator", "namespace": "kuberay-system"}
 
 
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
@@ -112,7 +112,9 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
     recording = recorded(replace(ARGS, quota=QUOTA))
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
-    assert len(inside) == 6, "service account, checkpoints, ladder, quota, default requests and role binding"
+    assert len(inside) == 7, (
+        "service account, checkpoints, ladder, quota, default requests and two role bindings"
+    )
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} is created in the namespace"
         assert resource.deleted_with == "vision-namespace", f"{resource.name} is deleted with the namespace"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
 from pulumi_holdfast.kubernetes.kubernetes_object import refusals, resource_rule, rule
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
-from pulumi_holdfast.ladder.operators import JOBSET_ACCOUNT, KUBERAY_ACCOUNT
+from pulumi_holdfast.ladder.operators import JOBSET_ACCOUNT, KUBERAY_ACCOUNT, OPERATORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,11 @@ _OWN: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 #: The ClusterRole of KubeRay that TrainingNamespace binds.
 RAY_ROLE: Final = "kuberay-jobs"
+RAY_SUBJECT: Final[Json] = {
+    "kind": "ServiceAccount",
+    "name": "kuberay-operator",
+    "namespace": OPERATORS["kuberay-operator"].namespace,
+}
 
 _RAY_KINDS: Final = ("rayclusters", "rayjobs", "rayservices")
 
