@@ -165,7 +165,7 @@ def test_no_account_reads_secrets_of_others_or_grants_rights(charts: OperatorClu
     assert [each for each in refused if may(charts.client, account, *each)] == []
 
 
-def test_kuberay_is_nobody_outside_training_namespaces(charts: OperatorCluster) -> None:
+def test_kuberay_may_do_nothing_outside_training_namespaces(charts: OperatorCluster) -> None:
     kinds = ("pods", "services", "secrets", "jobs.batch", "rayjobs.ray.io", "rayclusters.ray.io")
     for what in kinds:
         assert may(charts.client, KUBERAY_ACCOUNT, "create", what, "vision")

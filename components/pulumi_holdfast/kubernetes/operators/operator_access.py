@@ -44,7 +44,7 @@ RAY_RULES: Final[Sequence[Json]] = (
     rule("ray.io", _RAY_KINDS, _OWN),
     rule("ray.io", [f"{kind}/finalizers" for kind in _RAY_KINDS], ["update"]),
     rule("ray.io", [f"{kind}/status" for kind in _RAY_KINDS], ["get", "patch", "update"]),
-    # For the autoscaler of a RayCluster, which gets a role of its own. Nobody grants what they may not do, so resizing pods is here.
+    # For the autoscaler of a RayCluster, which gets a role of its own. An account grants only what it may do, so resizing pods is here.
     rule("", ["serviceaccounts"], ["create", *_READ]),
     rule("", ["pods/resize"], ["patch"]),
     rule("rbac.authorization.k8s.io", ["rolebindings", "roles"], ["create", *_READ]),
@@ -81,7 +81,7 @@ OPERATOR_WRITES: Final = "operator-writes"
 
 
 def jobset_access_spec() -> Json:
-    """Return the policy that replaces the rules of JobSet's ClusterRole by JOBSET_RULES, whoever writes it."""
+    """Return the policy that replaces the rules of JobSet's ClusterRole by JOBSET_RULES."""
     replaced = f'[JSONPatch{{op: "replace", path: "/rules", value: {json.dumps(JOBSET_RULES)}}}]'
     return {
         "failurePolicy": "Fail",
