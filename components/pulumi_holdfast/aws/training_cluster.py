@@ -142,7 +142,7 @@ class TrainingCluster(pulumi.ComponentResource):
         device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
         if platform.existing_cluster is None:
             DefaultStorageClass(naming.part(name, "storage"), opts=services.after())
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,
             PoolDependencies(

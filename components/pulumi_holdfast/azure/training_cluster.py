@@ -112,7 +112,7 @@ class TrainingCluster(pulumi.ComponentResource):
         )
 
         device_plugins = services.device_plugins(region=platform.location)
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,
             PoolDependencies(

@@ -91,7 +91,7 @@ class TrainingCluster(pulumi.ComponentResource):
 
         pools = make_pools(platform, project, cluster, parent=self)
         classes = make_classes(platform, pools, cluster=name, after=services.after())
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         classless = (pool.as_pool() for pool in platform.pools if pool.compute_class is None)
         others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer, parent=self)
         trusted = _trusted_issuers(platform, project, environment, parent=self)

@@ -104,8 +104,8 @@ class ClusterServices:
     def _named(self, concept: str) -> str:
         return naming.part(self.parent.pulumi_resource_name, concept)
 
-    def operators(self) -> Operators:
-        """Install the operators of jobs: JobSet and KubeRay."""
+    def operators(self, namespaces: Sequence[NamespaceSection]) -> Operators:
+        """Install the operators of jobs, JobSet and KubeRay, for these training namespaces."""
         return Operators(
             self._named("operators"),
             opts=self.after(),
@@ -114,6 +114,7 @@ class ClusterServices:
             versions=versions.JOB_OPERATORS,
             replicas=self.replicas,
             scrapers=self.scrapers,
+            namespaces=[namespace.name for namespace in namespaces],
         )
 
     def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:

@@ -65,6 +65,16 @@ class KubernetesObject(CustomResource):
         )
 
 
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Json:
+    """Return one rule of an RBAC role; `names` restricts it to objects with these names."""
+    return {
+        "apiGroups": [group],
+        "resources": list(resources),
+        "verbs": list(verbs),
+        **({"resourceNames": list(names)} if names else {}),
+    }
+
+
 def in_training_namespaces(*rules: JsonValue) -> Json:
     """Return the `matchConstraints` of a policy for what these rules name in training namespaces."""
     return {"namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}}, "resourceRules": list(rules)}
@@ -95,13 +105,13 @@ def admission_policy(
     policy: Input[Json],
     binding: Json,
     parent: Resource,
-) -> None:
-    """Create a policy of `kind` and its binding, which gives it effect, with the specifications of both."""
+) -> KubernetesObject:
+    """Create a policy of `kind` and its binding, which gives it effect and is returned, with the specifications of both."""
     opts = ResourceOptions(parent=parent)
     made = KubernetesObject(name, ADMISSION, kind, {"metadata": metadata, "spec": policy}, opts=opts)
     fields = {"metadata": {"name": metadata["name"]}, "spec": binding}
     after = ResourceOptions(parent=parent, depends_on=[made])
-    KubernetesObject(f"{name}-binding", ADMISSION, f"{kind}Binding", fields, opts=after)
+    return KubernetesObject(f"{name}-binding", ADMISSION, f"{kind}Binding", fields, opts=after)
 
 
 class HelmRelease(CustomResource):

@@ -12,6 +12,7 @@ from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, K
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
 from pulumi_holdfast.kubernetes.network import network_policy, training_spec
+from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE, RAY_SUBJECT
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_URI,
@@ -92,9 +93,9 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
-    ResourceQuota and the LimitRange `training`, with `network` the NetworkPolicy `holdfast`, and the RoleBindings that let the fallback controller move the jobs, and those of other
-    clusters write the copies of theirs. Depend on
-    the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
+    ResourceQuota and the LimitRange `training`, with `network` the NetworkPolicy `holdfast`, and the RoleBindings
+    that let Ray's operator run its jobs, the fallback controller move them, and those of other clusters write the
+    copies of theirs. Depend on the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
     """
 
@@ -145,30 +146,18 @@ class TrainingNamespace(ComponentResource):
             {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
             opts=before_pods,
         )
-        KubernetesObject(
-            f"{name}-{JOBS_ROLE}",
-            RBAC,
-            "RoleBinding",
-            {
-                "metadata": {"name": JOBS_ROLE, "namespace": args.namespace},
-                "roleRef": role_ref("ClusterRole", JOBS_ROLE),
-                "subjects": [SUBJECT],
-            },
-            opts=inside,
-        )
+        bound: dict[str, Sequence[object]] = {JOBS_ROLE: [SUBJECT], RAY_ROLE: [RAY_SUBJECT]}
         if args.accepted:
-            users = [
-                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": each}
-                for each in args.accepted
-            ]
+            bound[COPIES_ROLE] = [_user(each) for each in args.accepted]
+        for role, subjects in bound.items():
             KubernetesObject(
-                f"{name}-{COPIES_ROLE}",
+                f"{name}-{role}",
                 RBAC,
                 "RoleBinding",
                 {
-                    "metadata": {"name": COPIES_ROLE, "namespace": args.namespace},
-                    "roleRef": role_ref("ClusterRole", COPIES_ROLE),
-                    "subjects": users,
+                    "metadata": {"name": role, "namespace": args.namespace},
+                    "roleRef": role_ref("ClusterRole", role),
+                    "subjects": subjects,
                 },
                 opts=inside,
             )
@@ -191,6 +180,10 @@ class TrainingNamespace(ComponentResource):
                 opts=inside,
             )
         self.register_outputs({})
+
+
+def _user(name: Input[str]) -> Mapping[str, object]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
 
 
 def _spec(args: TrainingNamespaceArgs) -> Mapping[str, object]:

@@ -90,7 +90,7 @@ class TrainingCluster(pulumi.ComponentResource):
             scrapers=platform.fallback.monitoring.scrapers,
         )
 
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         karpenter = KwokKarpenter(
             naming.part(name, "karpenter"),
             KwokKarpenterArgs(

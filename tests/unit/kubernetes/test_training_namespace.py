@@ -89,12 +89,20 @@ def test_no_pod_is_admitted_before_the_network_policy_of_its_namespace() -> None
 
 
 def test_the_fallback_controller_may_move_the_jobs() -> None:
-    binding = recorded().one(":RoleBinding")
+    binding = recorded().one(":RoleBinding", "vision-fallback-controller-jobs")
     assert text(binding, "metadata", "namespace") == "vision"
     assert text(binding, "roleRef", "name") == "fallback-controller-jobs"
     assert binding.inputs["subjects"] == [
         {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
     ]
+
+
+def test_kuberay_may_run_the_jobs() -> None:
+    binding = recorded().one(":RoleBinding", "vision-kuberay-jobs")
+    assert text(binding, "metadata", "namespace") == "vision"
+    assert text(binding, "roleRef", "name") == "kuberay-jobs"
+    (subject,) = objects(binding, "subjects")
+    assert subject == {"kind": "ServiceAccount", "name": "kuberay-operator", "namespace": "kuberay-system"}
 
 
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
@@ -113,7 +121,9 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
     recording = recorded(replace(ARGS, quota=QUOTA))
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
-    assert len(inside) == 6, "service account, checkpoints, ladder, quota, default requests and role binding"
+    assert len(inside) == 7, (
+        "service account, checkpoints, ladder, quota, default requests and two role bindings"
+    )
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} is created in the namespace"
         assert resource.deleted_with == "vision-namespace", f"{resource.name} is deleted with the namespace"
