@@ -129,14 +129,7 @@ class TrainingNamespace(ComponentResource):
             },
             opts=inside,
         )
-        KubernetesObject(
-            f"{name}-{LADDER}",
-            API_VERSION,
-            KIND,
-            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
-            opts=inside,
-        )
-        KubernetesObject(
+        binding = KubernetesObject(
             f"{name}-{JOBS_ROLE}",
             RBAC,
             "RoleBinding",
@@ -146,6 +139,14 @@ class TrainingNamespace(ComponentResource):
                 "subjects": [SUBJECT],
             },
             opts=inside,
+        )
+        KubernetesObject(
+            f"{name}-{LADDER}",
+            API_VERSION,
+            KIND,
+            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
+            # The controller writes its status as soon as it exists.
+            opts=ResourceOptions.merge(inside, ResourceOptions(depends_on=[binding])),
         )
         if args.accepted:
             users = [

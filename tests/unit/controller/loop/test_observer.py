@@ -239,7 +239,10 @@ def test_clock_jumps_are_settled_per_job_and_small_ones_add_up() -> None:
 
 
 A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
-HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected=4, pods_placed=2)
+ON_LADDER = {"spot": PoolStatus(), "other": PoolStatus()}
+HALF = Observation(
+    uid="a", created=EARLIER, now=NOW, pool="spot", pools=ON_LADDER, pods_expected=4, pods_placed=2
+)
 YOUNGER = replace(HALF, uid="b", created=NOW)
 
 
@@ -297,6 +300,7 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
             replace(HALF, follows=False),
             replace(HALF, outcome=JobOutcome.FAILED),
             replace(HALF, pool=None),
+            replace(HALF, pools={}),
         )
     ):
         gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
