@@ -117,7 +117,7 @@ MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
 # Objects per page: an object has up to 1.5 MB of text, and several times as much when it is parsed.
-_PAGE: Final = 10
+_PAGE: Final = 5
 
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
