@@ -35,7 +35,7 @@ def _containers(number: int) -> list[JsonValue]:
     return [{"name": f"c{each:04}", "image": "x" * 60, "resources": requests} for each in range(number)]
 
 
-def large_jobset(number: int) -> Json:
+def large_jobset(number: int, *, pool: str = "spot-a") -> Json:
     """A JobSet of 6,000 init containers; with what the API server adds it is as large as etcd takes."""
     pod: Json = {"initContainers": [{"name": f"i{each:04}", "image": "x" * 60} for each in range(6000)]}
     job = gang_jobset(
