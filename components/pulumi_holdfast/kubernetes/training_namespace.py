@@ -116,11 +116,11 @@ class TrainingNamespace(ComponentResource):
         # The namespace's name is a plain string, not an output, so that policies know it on preview. The
         # objects are deleted with the namespace: deleting them one by one would take them from running jobs.
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
-        before_pods = inside
+        before_ladder: list[KubernetesObject] = []
         if args.network is not None:
-            policy = network_policy(f"{name}-network", args.namespace, training_spec(args.network), inside)
-            # Admission refuses pods in a namespace without its ladder, so none starts before the policy is there.
-            before_pods = ResourceOptions.merge(inside, ResourceOptions(depends_on=[policy]))
+            before_ladder.append(
+                network_policy(f"{name}-network", args.namespace, training_spec(args.network), inside)
+            )
         KubernetesObject(
             f"{name}-{SERVICE_ACCOUNT}",
             "v1",
@@ -139,17 +139,10 @@ class TrainingNamespace(ComponentResource):
             },
             opts=inside,
         )
-        KubernetesObject(
-            f"{name}-{LADDER}",
-            API_VERSION,
-            KIND,
-            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
-            opts=before_pods,
-        )
         bound: dict[str, Sequence[object]] = {JOBS_ROLE: [SUBJECT], RAY_ROLE: [RAY_SUBJECT]}
         if args.accepted:
             bound[COPIES_ROLE] = [_user(each) for each in args.accepted]
-        for role, subjects in bound.items():
+        before_ladder += [
             KubernetesObject(
                 f"{name}-{role}",
                 RBAC,
@@ -161,6 +154,17 @@ class TrainingNamespace(ComponentResource):
                 },
                 opts=inside,
             )
+            for role, subjects in bound.items()
+        ]
+        KubernetesObject(
+            f"{name}-{LADDER}",
+            API_VERSION,
+            KIND,
+            {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
+            # The controller writes its status as soon as it exists, and admission refuses pods in a namespace without it: none
+            # starts before the network policy is there.
+            opts=ResourceOptions.merge(inside, ResourceOptions(depends_on=before_ladder)),
+        )
         if args.quota is not None:
             KubernetesObject(
                 f"{name}-quota",

@@ -142,12 +142,13 @@ def _at_most(most: int, gangs: Iterable[list[_Gang]]) -> int:
 
 
 def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
+    """Return how a gang waits for the rest of its nodes; None if it does not, or not in a pool of its ladder."""
     waits = (
         observation.follows
         and not observation.suspended
         and observation.outcome is None
         and observation.is_half_placed
     )
-    if not waits or observation.pool is None:
+    if not waits or observation.pool is None or observation.pool not in observation.pools:
         return None
     return _Gang(key=key, pool=observation.pool, contending_gang=observation.by_age)

@@ -68,7 +68,7 @@ class Controller:
         self._absences = ApiAbsences(now)
         client = Client(requests, may_write=fence.seconds_left, answered=self._absences.answered)
         self._caches = caches = Caches()
-        self._queue = WorkQueue[JobKey](now=now)
+        self._queue = WorkQueue[JobKey](now=now, group=lambda key: key.namespace)
         self._informers = Informers(client, caches)
         # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)

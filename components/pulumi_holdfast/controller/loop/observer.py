@@ -247,15 +247,12 @@ class Observer:
         seen, history = kind.observe(snapshot, self._histories.of(key))
         self._histories.keep(key, history)
         policy = self._policy(key.namespace)
-        pools_of_ladder = self._pools(key, policy, snapshot.now)
-        if seen.pool not in pools_of_ladder:
-            self._contention.forget(key)
+        seen = replace(seen, pools=self._pools(key, policy, snapshot.now))
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            contending_gang=self._contention.update(key, seen) if seen.pool in pools_of_ladder else None,
+            contending_gang=self._contention.update(key, seen),
             last_yield_at=self._contention.last_yield_at(seen.pool),
-            pools=pools_of_ladder,
             reservation=self._held(seen.uid),
             may_run_here=may_run_here(snapshot.job),
             copy=None if self._away is None else self._away.copy_of(key),

@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.jobs.observation import ContendingGang, JobOutcome, NodeKind, Observation
+from pulumi_holdfast.controller.jobs.observation import (
+    ContendingGang,
+    JobOutcome,
+    NodeKind,
+    Observation,
+    PoolStatus,
+)
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.loop.contention import GangContention, PoolShares, last_in_turn
 
@@ -15,7 +21,10 @@ NOW = datetime(2030, 5, 1, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
 
 A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
-HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected=4, pods_placed=2)
+ON_LADDER = {"spot": PoolStatus(), "other": PoolStatus()}
+HALF = Observation(
+    uid="a", created=EARLIER, now=NOW, pool="spot", pools=ON_LADDER, pods_expected=4, pods_placed=2
+)
 YOUNGER = replace(HALF, uid="b", created=NOW)
 
 
@@ -73,6 +82,7 @@ def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
             replace(HALF, follows=False),
             replace(HALF, outcome=JobOutcome.FAILED),
             replace(HALF, pool=None),
+            replace(HALF, pools={}),
         )
     ):
         gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
