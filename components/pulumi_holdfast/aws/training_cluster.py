@@ -285,7 +285,7 @@ def cluster_of(
             partition=platform.partition,
             private_subnet_ids=network.private_subnet_ids,
             system_nodes=SystemNodesArgs(
-                instance_types=config.system_nodes.instance_types,
+                instance_types=config.system_nodes.types(platform.region),
                 count=config.system_nodes.count,
                 architecture=platform.system_machines()[0].arch,
                 release_version=f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}",

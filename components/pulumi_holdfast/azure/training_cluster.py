@@ -21,7 +21,7 @@ from pulumi_holdfast.azure.checkpoints import (
     stores_of,
     zone_of,
 )
-from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform, zones_here
 from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
 from pulumi_holdfast.azure.control_plane.control_plane import (
@@ -210,7 +210,8 @@ def _checkpoints(
             namespaces=[namespace.name for namespace in platform.namespaces],
             retain_days=section.retain_days,
             protected=platform.protected,
-            redundancy=section.redundancy,
+            redundancy=section.redundancy
+            or ("Standard_ZRS" if zones_here(platform.location) else "Standard_LRS"),
             key=None
             if key is None
             else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),

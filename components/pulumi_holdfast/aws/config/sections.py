@@ -226,16 +226,34 @@ ReservationId = Annotated[
 ]
 
 
+#: Families of one architecture, of which every region offers at least one.
+_SYSTEM_FAMILIES: Final = ("m7i", "m6i", "m7a")
+
+
 class AwsSystemNodes(Section):
     """The on-demand nodes of the operators, which belong to no pool."""
 
-    instance_types: tuple[str, ...] = Field(
-        default=("m7i.large", "m6i.large", "m7a.large"),
+    instance_types: tuple[str, ...] | None = Field(
+        default=None,
         min_length=1,
-        description="of one architecture, without GPUs, with at least 2 vCPUs and 4 GiB each",
+        description="of one architecture, without GPUs, with at least 2 vCPUs and 4 GiB each; by default those of m7i, m6i and m7a in "
+        "`size` that the region offers",
+        examples=["[m7i.large, m6i.large]"],
+    )
+    size: Literal["large", "xlarge", "2xlarge", "4xlarge"] | None = Field(
+        default=None,
+        description="without `instanceTypes`: the size of the machines, `large` by default",
+        examples=["xlarge"],
     )
     # The two replicas of Karpenter need two nodes in two zones.
     count: int = Field(default=2, ge=2, le=10, description="how many")
+
+    def types(self, region: str) -> tuple[str, ...]:
+        """The instance types: those of the configuration, or those of the default families that the region offers."""
+        if self.instance_types is not None:
+            return self.instance_types
+        sold = select_machines(_SYSTEM_FAMILIES, (self.size or "large",), machine_catalogue("aws"), region)
+        return tuple(machine.name for machine in sold)
 
 
 class UpgradePolicy(StrEnum):
@@ -449,10 +467,10 @@ class AwsPool(KarpenterPoolSection):
     )
     roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
 
-    def machines(self, region: str) -> tuple[Machine, ...]:
+    def machines(self, region: str | None) -> tuple[Machine, ...]:
         """The pool's known machine types.
 
-        For a pool by family, those that the region offers, and on a spot pool those that it offers on spot.
+        For a pool by family, those that the region offers, without one those of any; and on a spot pool those on spot.
         """
         catalogue = machine_catalogue("aws")
         if self.instance_types is not None:
@@ -621,4 +639,4 @@ class AwsPlatform(CloudDocument):
         if isinstance(self.cluster, AwsExistingCluster):
             return ()
         catalogue = machine_catalogue("aws")
-        return tuple(catalogue[name] for name in self.cluster.system_nodes.instance_types)
+        return tuple(catalogue[name] for name in self.cluster.system_nodes.types(self.region))
