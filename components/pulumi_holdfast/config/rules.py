@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -221,6 +222,27 @@ def cloud_prefix_problems(
             )
             fix = f'Write another name, such as "training-{namespace.name}".'
             yield Problem(f"{NAMESPACES}[{index}].name", format_value(namespace.name), allowed, fix)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagRules:
+    """What a cloud allows in the keys and values of tags, as patterns and in words; `own` are the beginnings of others' keys."""
+
+    key: str
+    value: str
+    allowed: str
+    own: tuple[str, ...]
+
+
+def tag_problems(tags: Mapping[str, str], cloud: TagRules) -> Iterator[Problem]:
+    """Tags that a cloud would reject, or that belong to Holdfast or to the cloud."""
+    for key, value in tags.items():
+        at = f"{PLATFORM}.tags.{key}"
+        if key.lower().startswith(cloud.own):
+            allowed = f"a key that does not start with {', '.join(cloud.own)}, which others use"
+            yield Problem(at, format_value(value), allowed, "Write another key.")
+        elif not re.fullmatch(cloud.key, key, re.ASCII) or not re.fullmatch(cloud.value, value, re.ASCII):
+            yield Problem(at, format_value(value), cloud.allowed, "Leave out the other characters.")
 
 
 def minor_version_problems(version: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:

@@ -66,6 +66,7 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         yield Problem(f"{rules.CHECKPOINTS}.dropKey", "true with kms: true", allowed, "Leave it out.")
     yield from _pull_through_cache(platform)
     yield from _network(platform)
+    yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
@@ -74,6 +75,16 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}",
     )
 
+
+_TAGS: Final = rules.TagRules(
+    key=r"[\w .:/=+@-]{1,128}",
+    value=r"[\w .:/=+@-]{0,256}",
+    allowed="a key of 1 to 128 and a value of up to 256 letters, digits, spaces and `_.:/=+-@`",
+    own=(
+        *("aws:", "eks:", "karpenter", "kubernetes.io/", "k8s.io/", "ebs.csi.aws.com/", "csivolumename"),
+        *("app.kubernetes.io/managed-by", "holdfast"),
+    ),
+)
 
 _WIDEST_SERVICES: Final = 12
 _NARROWEST_SERVICES: Final = 24
@@ -88,6 +99,13 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
             value=format_value(cluster.version),
             allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
             fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
+        )
+    kubelet = platform.nodes.image.split(".")[1]
+    if cluster.version.count(".") == 1 and int(kubelet) > int(cluster.version.partition(".")[2]):
+        got = f"{format_value(platform.nodes.image)}, whose kubelet is newer than the control plane"
+        allowed = f"a release of 1.{cluster.version.partition('.')[2]} or older"
+        yield Problem(
+            f"{PLATFORM}.nodes.image", got, allowed, "Leave it out, or upgrade cluster.version first."
         )
     yield from _public_access(cluster)
     services = IPv4Network(cluster.service_cidr)

@@ -87,8 +87,16 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
     )
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from _container_names(platform.namespaces)
+    yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
 
+
+_TAGS: Final = rules.TagRules(
+    key=r"[^<>%&\\?/]{1,128}",
+    value=r".{0,256}",
+    allowed="a key of 1 to 128 characters without `<>%&\\?/`, and a value of up to 256",
+    own=("microsoft", "azure", "windows", "aks-managed", "karpenter", "managed-by", "holdfast"),
+)
 
 #: The taints of spot nodes; AKS adds its own to scale sets.
 _SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
