@@ -100,13 +100,10 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
             allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
             fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
         )
-    kubelet = platform.nodes.image.split(".")[1]
-    if cluster.version.count(".") == 1 and int(kubelet) > int(cluster.version.partition(".")[2]):
+    elif int(platform.nodes.image.split(".")[1]) > int(cluster.version.split(".")[1]):
         got = f"{format_value(platform.nodes.image)}, whose kubelet is newer than the control plane"
-        allowed = f"a release of 1.{cluster.version.partition('.')[2]} or older"
-        yield Problem(
-            f"{PLATFORM}.nodes.image", got, allowed, "Leave it out, or upgrade cluster.version first."
-        )
+        fix = "Leave it out, or upgrade cluster.version first."
+        yield Problem(f"{PLATFORM}.nodes.image", got, f"a release of {cluster.version} or older", fix)
     yield from _public_access(cluster)
     services = IPv4Network(cluster.service_cidr)
     private = any(services.subnet_of(one) for one in _FOR_SERVICES)
