@@ -404,10 +404,7 @@ def test_what_replaces_a_resource_is_recorded_for_every_type(name: str) -> None:
 def test_the_versions_and_the_repair_of_a_stack_file_reach_what_is_registered() -> None:
     def choose(document: Document) -> None:
         document["nodes"] = {"image": "1.36.2-20261101", "repair": False}
-        document["cluster"] = {
-            **mapping(document["cluster"]),
-            "addons": {"metrics-server": "v0.9.0-eksbuild.2"},
-        }
+        document["cluster"] = {**obj(document["cluster"]), "addons": {"metrics-server": "v0.9.0-eksbuild.2"}}
 
     recording = composed(aws_platform(choose))
     group = recording.one(":NodeGroup")
@@ -434,7 +431,7 @@ def test_the_versions_and_the_repair_of_a_stack_file_reach_what_is_registered() 
 def test_a_version_that_eks_cannot_have_is_refused(change: Document, field: str) -> None:
     def apply(document: Document) -> None:
         for name, fields in change.items():
-            document[name] = {**mapping(document.get(name, {})), **mapping(fields)}
+            document[name] = {**obj(document.get(name)), **obj(fields)}
 
     with pytest.raises(ConfigError) as raised:
         aws_platform(apply)

@@ -11,24 +11,25 @@ from pulumi_holdfast.clouds import cloud_of
 from pulumi_holdfast.config.loader import PLATFORM, load_yaml
 from pulumi_holdfast.config.rules import market_of, nearest_machine
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
-from pulumi_holdfast.ladder.json import mapping
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.machines import family_of, machine_catalogue, regions, zones_of
 from tests.support.doc_pages import ROOT
+from tests.support.json_objects import obj
 
 REGION_KEYS: Final = {"aws": "aws:region", "azure": "azure-native:location", "gcp": "gcp:region"}
 #: The stacks of templates/ are the development stacks.
 FILES: Final = sorted(file for file in ROOT.glob("stacks/Pulumi.*.yaml") if not file.match("*.local.yaml"))
 
 
-def config_of(file: Path) -> dict[str, object]:
-    return dict(mapping(mapping(load_yaml(file.read_text())).get("config")))
+def config_of(file: Path) -> Json:
+    return obj(obj(load_yaml(file.read_text())).get("config"))
 
 
 def cloud_name(file: Path) -> str:
-    return str(mapping(config_of(file)[PLATFORM]).get("cloud"))
+    return str(obj(config_of(file)[PLATFORM]).get("cloud"))
 
 
-def moved(file: Path, region: str) -> dict[str, object]:
+def moved(file: Path, region: str) -> Json:
     """The file's configuration for another region, with as many of its zones, in its partition."""
     config = config_of(file)
     cloud = cloud_name(file)

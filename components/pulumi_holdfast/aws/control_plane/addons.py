@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_aws.eks import Addon, AddonArgs, AddonPodIdentityAssociationArgsDict
+from pulumi_aws.eks import Addon, AddonArgs, AddonPodIdentityAssociationArgs
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
 from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
@@ -151,7 +151,11 @@ class ServiceAddons(ComponentResource):
                 },
                 # EKS associates before it installs: an association of its own would be known to EKS only eventually, and
                 # identities are injected when a pod is created.
-                identities=[{"service_account": workload.service_account, "role_arn": role.arn}],
+                identities=[
+                    AddonPodIdentityAssociationArgs(
+                        service_account=workload.service_account, role_arn=role.arn
+                    )
+                ],
             ),
             opts=ResourceOptions(parent=self),
         )
@@ -164,7 +168,7 @@ def _addon(
     version: str,
     configuration: Json | None = None,
     *,
-    identities: Sequence[AddonPodIdentityAssociationArgsDict] | None = None,
+    identities: Sequence[AddonPodIdentityAssociationArgs] | None = None,
 ) -> AddonArgs:
     """Return an add-on that overwrites manual changes of its configuration."""
     return AddonArgs(
