@@ -36,6 +36,7 @@ pytestmark = pytest.mark.engine
 RELEASE = official("release")
 CONTROLLER = ControllerValues(
     cluster_name="holdfast-dev",
+    region="us-west-2",
     repository=str(RELEASE["image"]),
     version=versions.KARPENTER,
     digest=str(RELEASE["digest"]),

@@ -279,6 +279,9 @@ class PlatformDocument(Section):
     )
 
 
+#: The clouds allow 50 tags or more, some of which are Holdfast's and the cloud's own.
+MOST_TAGS: Final = 30
+
 #: The highest budget in USD an hour: a higher one is a mistake.
 HIGHEST_BUDGET: Final = 1_000_000
 
@@ -303,5 +306,12 @@ class CloudDocument(PlatformDocument):
         default_factory=CloudMirror,
         description="where charts and images come from",
         examples=["{images: registry.example.com/mirror}"],
+    )
+    tags: Mapping[str, str] = Field(
+        default_factory=dict[str, str],
+        max_length=MOST_TAGS,
+        description="on everything that the cloud bills: the tags of AWS and Azure, the labels of Google Cloud. Also on what controllers "
+        "create: machines, their disks and, on AWS, volumes of claims",
+        examples=["{cost-center: ml}"],
     )
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)

@@ -72,7 +72,7 @@ class TrainingCluster(pulumi.ComponentResource):
         options = labels.with_transformations(
             opts,
             labels.kubernetes_labels(labels.stack_labels(environment)),
-            labels.google_labels(environment),
+            labels.google_labels({**platform.tags, **labels.environment_labels(environment)}),
         )
         super().__init__("holdfast:gcp:TrainingCluster", name, None, options)
         project = check_project(platform, environment, parent=self)

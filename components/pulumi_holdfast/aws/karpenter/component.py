@@ -31,11 +31,13 @@ class ControllerValues:
     """The values that differ between clusters; `repository` is the image's, without a tag."""
 
     cluster_name: str
+    region: str
     repository: str
     version: str
     digest: str
     replicas: int
     isolated: bool
+    node_repair: bool = True
 
 
 def karpenter_values(controller: ControllerValues, queue: str) -> Json:
@@ -56,6 +58,8 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
                 "tag": controller.version,
                 "digest": controller.digest,
             },
+            # Without it Karpenter asks the instance metadata of its node, which may not answer pods.
+            "env": [{"name": "AWS_REGION", "value": controller.region}],
             # No CPU limit: a throttled controller would react late to interruption notices.
             "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
         },
@@ -66,7 +70,7 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
             "isolatedVPC": controller.isolated,
             # Replaces a node that reports unhealthy GPUs for 10 minutes, or another fault for 30. A spot notice comes 2
             # minutes in advance and is handled first.
-            "featureGates": {"nodeRepair": True},
+            "featureGates": {"nodeRepair": controller.node_repair},
         },
     }
 
@@ -146,6 +150,7 @@ class EksKarpenterArgs:
     image_digest: str
     replicas: int = 2
     isolated: bool = False
+    node_repair: bool = True
     role_path: str = "/"
     scrapers: Sequence[str] = ()
 
@@ -230,11 +235,13 @@ def _workload(args: EksKarpenterArgs) -> Workload:
 def _values(args: EksKarpenterArgs, queue: Output[str]) -> Json:
     controller = ControllerValues(
         cluster_name=args.cluster_name,
+        region=args.region,
         repository=image(args.images, _IMAGE),
         version=args.version,
         digest=args.image_digest,
         replicas=args.replicas,
         isolated=args.isolated,
+        node_repair=args.node_repair,
     )
     # Releases accept an output wherever they accept a value.
     return cast("Json", queue.apply(lambda name: karpenter_values(controller, name)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
+from pulumi_holdfast.config.paths import from_program
 from pulumi_holdfast.kubernetes.kubernetes_object import HelmRelease, KubernetesObject
 from pulumi_holdfast.kubernetes.network import network_policy, system_spec
 from pulumi_holdfast.kubernetes.operators.pod_settings import allow_system_priority
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
 
 
-_OWN_CHARTS: Final = Path(__file__).parents[1] / "charts"
+_OWN_CHARTS: Final = Path(__file__).resolve().parents[1] / "charts"
 
 #: Where each project publishes its chart.
 UPSTREAM: Final[Mapping[str, str]] = {
@@ -38,7 +39,7 @@ class ChartReference:
 
 def crd_chart(name: str) -> ChartReference:
     """Return a chart of CRDs, which this package contains."""
-    return ChartReference(chart=str(_OWN_CHARTS / name))
+    return ChartReference(chart=from_program(_OWN_CHARTS / name))
 
 
 def chart_reference(charts: str | None, chart: str) -> ChartReference:

@@ -80,7 +80,7 @@ class StackSimulators:
             folder=self._workspace.project_root,
             log=self._log,
         )
-        charts = ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root)
+        charts = ChartMirror(self._workspace.charts_dir)
         return KubernetesPlugin(files, charts, self._faults, reach=self._reach)
 
     def made(self, operation: PendingOperation) -> str | None:
