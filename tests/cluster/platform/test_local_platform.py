@@ -32,6 +32,7 @@ from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied
 from pulumi_holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from pulumi_holdfast.rehearsal.scenarios.training import TrainingPlace
 from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.clusters.control_plane import CHECKOUT, processes_of
 from tests.support.platform import platform_workspace
@@ -120,9 +121,13 @@ def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     assert seen.submitters
 
 
-def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
-    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
+def test_a_training_walks_its_ladder_and_ends_with_the_weights_of_an_uninterrupted_run(
+    platform: Platform, workspace: Workspace
+) -> None:
+    place = TrainingPlace.of(workspace, "local")
+    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-training"), place)
     assert unmet_by_walk(seen) == []
+    assert sum(seen.training.repeated) > 0
 
 
 # It takes two minutes; the steps of the scenario are unit tests.
