@@ -53,9 +53,10 @@ class LogServer:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         socket.unlink(missing_ok=True)
-        return await asyncio.start_unix_server(self._handle, str(socket), ssl=context)
+        return await asyncio.start_unix_server(self.handle, str(socket), ssl=context)
 
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request of the API server."""
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
             await self._answer(head.decode("latin-1").split(" ", 2)[1], writer)
