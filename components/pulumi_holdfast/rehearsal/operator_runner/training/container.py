@@ -280,7 +280,8 @@ def _answers_http(address: str, port: int, path: str, seconds: float) -> bool:
         connection.close()
 
 
-def _accepts(address: str, port: int, _: str, seconds: float) -> bool:
+def _accepts(address: str, port: int, path: str, seconds: float) -> bool:
+    del path
     try:
         socket.create_connection((address, port), timeout=seconds).close()
     except OSError:

@@ -18,6 +18,12 @@ from pulumi_holdfast.rehearsal.operator_runner.training.logs import (
 POD: Json = {"metadata": {"namespace": "vision", "name": "a", "uid": "u-1"}}
 
 
+def never(namespace: str, name: str) -> bool:
+    """No pod runs."""
+    del namespace, name
+    return False
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     for attempt, text in enumerate(("first\n", "one\ntwo\nthree\n")):
@@ -53,7 +59,7 @@ def answered(logs: Path, target: str) -> str:
     async def ask() -> str:
         reader, answer = asyncio.StreamReader(), _Answer()
         reader.feed_data(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        server = LogServer(logs, lambda *_: False)
+        server = LogServer(logs, never)
         await server.handle(reader, cast("asyncio.StreamWriter", answer))
         return answer.data.decode()
 
@@ -84,4 +90,4 @@ def test_what_is_not_there_is_not_found(logs: Path, target: str) -> None:
 
 def test_a_certificate_is_needed(logs: Path) -> None:
     with pytest.raises((OSError, ssl.SSLError)):
-        asyncio.run(LogServer(logs, lambda *_: False).serve(logs / "s", logs / "crt", logs / "key"))
+        asyncio.run(LogServer(logs, never).serve(logs / "s", logs / "crt", logs / "key"))

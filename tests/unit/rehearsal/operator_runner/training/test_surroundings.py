@@ -88,6 +88,11 @@ def test_an_image_without_its_modules_here_cannot_be_pulled(
         image_programs("odd:1", tmp_path)
 
 
+def nothing(kind: str, name: str) -> None:
+    """No ConfigMap and no Secret exists."""
+    del kind, name
+
+
 def surroundings(folder: Path) -> Surroundings:
     return Surroundings(
         cluster=KubeconfigCluster(server="https://127.0.0.1:6443", authority=b""),
@@ -111,7 +116,7 @@ def test_a_command_has_local_paths_addresses_and_its_own_environment(tmp_path: P
         ],
     }
     mounts = {"/train": Path("/pods/u/train"), ACCOUNT: Path("/pods/u/account")}
-    command = surroundings(tmp_path).command(POD, container, mounts, lambda *_: None, tmp_path / "log")
+    command = surroundings(tmp_path).command(POD, container, mounts, nothing, tmp_path / "log")
     assert command.args == ["-c", f"exec python /pods/u/train/train.py --peer {MASTER}"]
     assert command.folder == tmp_path / "root" / "work"
     assert (command.variables["PEER"], command.variables["IP"]) == (MASTER, MASTER)
@@ -126,8 +131,8 @@ def test_a_command_has_local_paths_addresses_and_its_own_environment(tmp_path: P
 def test_a_command_that_cannot_run_says_why(tmp_path: Path) -> None:
     found = surroundings(tmp_path)
     with pytest.raises(CannotRunError, match="set `command`"):
-        found.command(POD, {"image": "python:3"}, {}, lambda *_: None, tmp_path)
+        found.command(POD, {"image": "python:3"}, {}, nothing, tmp_path)
     absent: Json = {"image": "python:3", "command": ["no-such-program"]}
     with pytest.raises(ProgramMissingError, match='exec: "no-such-program"'):
-        found.command(POD, absent, {}, lambda *_: None, tmp_path)
+        found.command(POD, absent, {}, nothing, tmp_path)
     assert sys.executable in (image_programs("python:3", tmp_path / "images") / "python").read_text()
