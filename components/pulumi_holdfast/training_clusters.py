@@ -18,12 +18,16 @@ from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.loader import PLATFORM, parse
 from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
+from pulumi_holdfast.ladder.ladder import is_dns_label
 from pulumi_holdfast.stack_program import check_budget
 
 if TYPE_CHECKING:
-    from pulumi_holdfast.clouds import Settings
+    from pulumi_holdfast.clouds import Platform, Settings
     from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json
+
+#: The clouds' longest names have room for it, and for what the engine adds to them.
+_LONGEST_NAME: Final = 20
 
 #: A value of an argument: of a stack file, or an Output in its place.
 Value: TypeAlias = (
@@ -121,6 +125,13 @@ class _TrainingCluster(pulumi.ComponentResource):
         self.register_outputs(self.outputs.by_name())
 
     def _build(self, name: str, args: Arguments) -> ClusterOutputs:
+        if len(name) > _LONGEST_NAME or not is_dns_label(name):
+            raise ConfigError.of(
+                field=name,
+                value=f"a name of {len(name)} characters",
+                allowed=f"up to {_LONGEST_NAME} lower-case letters, digits and hyphens: it begins the names of everything in the cluster",
+                fix="Write a shorter name, such as research.",
+            )
         cloud, own = CLOUDS[self.cloud], self.arguments
         beside = {key: value for key, value in args.items() if key in own.field_names() or key in own.fixes}
         arguments = parse(own, cast("Json", beside))
@@ -134,14 +145,18 @@ class _TrainingCluster(pulumi.ComponentResource):
                 document, lambda each: pulumi.Output.all(each, checked).apply(lambda pair: pair[0])
             )
         found = cast("Json", document)
-        problems = list(placeholder_address_problems(found, PLATFORM))
-        if problems:
-            raise ConfigError(problems)
+
+        def check(platform: Platform) -> None:
+            problems = list(placeholder_address_problems(found, PLATFORM))
+            if problems:
+                raise ConfigError(problems)
+            check_budget(platform)
+
         built = cloud.build(
             found,
             settings,
             arguments.environment or f"{pulumi.get_stack()}-{name}",
-            check_budget,
+            check,
             name=name,
             # A stack of Holdfast's own program has the cluster at its root: there it stays the same cluster.
             opts=pulumi.ResourceOptions(
