@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: Generated SDKs have it in their names: PyPI's `pulumi-holdfast` and npm's scope of Pulumi are not theirs.
 NAMESPACE: Final = "holdfast-dev"
-_REPOSITORY: Final = "https://github.com/holdfast-dev/holdfast"
 _ANY: Final[Json] = {"$ref": "pulumi.json#/Any"}
 _TEXTS: Final[Json] = {"type": "object", "additionalProperties": {"type": "string"}}
 _OUTPUTS: Final[Mapping[str, tuple[Json, str]]] = {
@@ -71,8 +70,6 @@ def package_schema() -> Json:
         "namespace": NAMESPACE,
         "version": __version__,
         "description": "Training clusters on EKS, AKS and GKE whose jobs run on spot and have a fallback.",
-        "repository": _REPOSITORY,
-        "pluginDownloadURL": "github://api.github.com/holdfast-dev/holdfast",
         "meta": {"supportPack": True},
         "language": {
             # Without them Go's inputs of nested types are undefined.
