@@ -35,7 +35,7 @@ _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 _ROOT: Final = "/"
 
 
-def role_limits(boundary: str | None, path: str) -> ResourceTransformation:
+def role_limits(boundary: Input[str] | None, path: str) -> ResourceTransformation:
     """Give every role the permissions boundary and the path, and instance profiles the path.
 
     `boundary` is the ARN of a policy, None for no boundary. A change of the path replaces the roles.

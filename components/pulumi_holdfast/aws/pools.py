@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
@@ -103,7 +103,7 @@ class Ec2NodeClassArgs:
     Raises ValueError if both or neither of the two identities are set.
     """
 
-    subnet_ids: Sequence[Input[str]]
+    subnet_ids: Input[Sequence[Input[str]]]
     security_group_ids: Sequence[Input[str]]
     ami_alias: str
     volume_gib: int
@@ -134,7 +134,7 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
             **_placement(args),
             **_reservation(args),
             "amiSelectorTerms": [{"alias": args.ami_alias}],
-            "subnetSelectorTerms": [{"id": subnet} for subnet in args.subnet_ids],
+            "subnetSelectorTerms": _by_id(args.subnet_ids),
             "securityGroupSelectorTerms": [{"id": group} for group in args.security_group_ids],
             "metadataOptions": _METADATA,
             "blockDeviceMappings": [
@@ -153,6 +153,19 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
             "instanceStorePolicy": "RAID0",
             "tags": args.tags,
         },
+    )
+
+
+def _by_id(ids: Input[Sequence[Input[str]]]) -> Input[object]:
+    """The selector terms of these ids; an Output of a list may be of any length."""
+
+    def terms(known: Sequence[Input[str]]) -> list[Mapping[str, Input[str]]]:
+        return [{"id": each} for each in known]
+
+    return (
+        Output.from_input(ids).apply(terms)
+        if isinstance(ids, Output)
+        else terms(cast("Sequence[Input[str]]", ids))
     )
 
 

@@ -59,7 +59,7 @@ class ExistingAzureNetwork:
     NAT gateway or the route table before the cluster is created.
     """
 
-    subnet_id: str
+    subnet_id: Input[str]
     outbound: Outbound = "userAssignedNATGateway"
     egress_cidrs: tuple[str, ...] = ()
 

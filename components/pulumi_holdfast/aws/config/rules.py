@@ -26,6 +26,7 @@ from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_problems, plan_subnets
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM, checked, parse
 from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
@@ -113,10 +114,11 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
         )
         fix = "Leave it out, or write, for example, 172.20.0.0/16."
         yield Problem(f"{rules.CLUSTER}.serviceCidr", format_value(cluster.service_cidr), allowed, fix)
-    if cluster.secrets_key is not None and cluster.secrets_key.split(":")[3] != platform.region:
+    key = known(cluster.secrets_key)
+    if key is not None and key.split(":")[3] != platform.region:
         allowed = f"a key in {platform.region}, the cluster's region"
         fix = "Write a key of this region, or leave it out: the stack then creates one."
-        yield Problem(f"{rules.CLUSTER}.secretsKey", format_value(cluster.secrets_key), allowed, fix)
+        yield Problem(f"{rules.CLUSTER}.secretsKey", format_value(key), allowed, fix)
     if cluster.logs.retain_days not in RETENTION_DAYS:
         close = min(RETENTION_DAYS, key=lambda days: abs(days - cluster.logs.retain_days))
         got = str(cluster.logs.retain_days)
@@ -179,13 +181,14 @@ def _system_nodes(nodes: AwsSystemNodes, market: rules.MachineMarket) -> Iterato
 def _access(platform: AwsPlatform) -> Iterator[Problem]:
     """Principals of another partition, or in two places, and namespaces that the stack does not have."""
     admins = platform.cluster.admins if isinstance(platform.cluster, AwsCluster) else ()
-    principals = [(f"{rules.CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
+    given = [(f"{rules.CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
     for index, entry in enumerate(platform.access):
         at = f"{PLATFORM}.access[{index}]"
-        principals.append((f"{at}.principal", entry.principal))
+        given.append((f"{at}.principal", entry.principal))
         yield from rules.training_namespace_problems(
             entry.namespaces, platform.namespaces, f"{at}.namespaces"
         )
+    principals = [(field, text) for field, each in given if (text := known(each)) is not None]
     for field, principal in principals:
         own, partition = principal.split(":")[1], platform.partition
         if own != partition:
@@ -223,16 +226,17 @@ def _pull_through_cache(platform: AwsPlatform) -> Iterator[Problem]:
 
 def _credential(cache: AwsPullThroughCache, region: str, field: str) -> Iterator[Problem]:
     arn, is_open = cache.credential_arn, cache.upstream in OPEN_UPSTREAMS
+    text = known(arn)
     if arn is None and not is_open:
         allowed = f"a secret with credentials of {cache.upstream}, without which ECR does not read it"
         fix = "Create one with `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME`, and write its ARN."
         yield Problem(field, "nothing", allowed, fix)
     elif arn is not None and is_open:
         allowed = f"nothing: ECR reads {cache.upstream} without credentials"
-        yield Problem(field, format_value(arn), allowed, "Leave it out.")
-    elif arn is not None and arn.split(":")[3] != region:
+        yield Problem(field, format_value(text or "an Output"), allowed, "Leave it out.")
+    elif text is not None and text.split(":")[3] != region:
         fix = "Create the secret there, and write its ARN."
-        yield Problem(field, format_value(arn), f"a secret in {region}, the stack's region", fix)
+        yield Problem(field, format_value(text), f"a secret in {region}, the stack's region", fix)
 
 
 def _network(platform: AwsPlatform) -> Iterator[Problem]:
@@ -242,9 +246,8 @@ def _network(platform: AwsPlatform) -> Iterator[Problem]:
         fix = "Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated."
         yield Problem(f"{rules.NETWORK}.isolated", "true, without mirror.images", allowed, fix)
     if isinstance(network, AwsExistingNetwork):
-        yield from rules.duplicate_problems(
-            network.private_subnet_ids, f"{rules.NETWORK}.privateSubnetIds", "subnet"
-        )
+        subnets = known_items(network.private_subnet_ids)
+        yield from rules.duplicate_problems(subnets, f"{rules.NETWORK}.privateSubnetIds", "subnet")
     if isinstance(network, AwsNewNetwork):
         services = platform.cluster.service_cidr if isinstance(platform.cluster, AwsCluster) else None
         taken = {"the cluster's Services": services} if services else {}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
@@ -14,7 +14,16 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.cidrs import FEWEST_ZONES, MOST_ZONES
 from pulumi_holdfast.config.clusters import AcceptedClusterSection
 from pulumi_holdfast.config.errors import setting_fix
-from pulumi_holdfast.config.fields import Allowed, Cidr, Section, Text, Variant, error_with_fix
+from pulumi_holdfast.config.fields import (
+    OR_OUTPUT,
+    Allowed,
+    Cidr,
+    Section,
+    Text,
+    TextOrOutput,
+    Variant,
+    error_with_fix,
+)
 from pulumi_holdfast.config.sections import (
     ACCEPTS_FROM_TEXT,
     COMPACT_TEXT,
@@ -34,6 +43,9 @@ from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_machines
 from pulumi_holdfast.ladder.pools import Pool
+
+if TYPE_CHECKING:
+    from pulumi_holdfast.config.fields import TextsOrOutput
 
 #: The keys of the AWS provider, so that there are no second values.
 REGION: Final = "aws:region"
@@ -152,27 +164,30 @@ AccountId = Annotated[
     str, BeforeValidator(_account), Allowed("the 12 digits of an AWS account, in quotes", '"123456789012"')
 ]
 PrincipalArn = Annotated[
-    str,
+    TextOrOutput,
     AfterValidator(_principal),
     Allowed("the ARN of an IAM role or user", "arn:aws:iam::123456789012:role/platform"),
+    OR_OUTPUT,
 ]
 KeyArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of a symmetric KMS key in the stack's region",
         "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
         r"arn:(aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})",
         "Write the output of `aws kms describe-key --key-id KEY --query KeyMetadata.Arn`.",
     ),
+    OR_OUTPUT,
 ]
 PolicyArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of an IAM policy",
         "arn:aws:iam::123456789012:policy/boundary",
         r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}",
         "Write, for example, arn:aws:iam::123456789012:policy/boundary.",
     ),
+    OR_OUTPUT,
 ]
 Upstream = Annotated[
     str,
@@ -192,13 +207,14 @@ RepositoryPrefix = Annotated[
     ),
 ]
 CredentialArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of a secret of this account and region whose name begins with ecr-pullthroughcache/",
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf",
         r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:ecr-pullthroughcache/[\w/+=.@-]{1,512}",
         "Write the ARN that `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME` prints.",
     ),
+    OR_OUTPUT,
 ]
 IamPath = Annotated[
     str, AfterValidator(_path), Allowed("a path that starts and ends with a slash", "/holdfast/")
@@ -218,8 +234,18 @@ EksClusterName = Annotated[
         "Write one that `aws eks list-clusters` prints.",
     ),
 ]
-VpcId = Annotated[str, _id("the id of a VPC", "vpc", "describe-vpcs --query Vpcs[].VpcId")]
-SubnetId = Annotated[str, _id("the id of a subnet", "subnet", "describe-subnets --query Subnets[].SubnetId")]
+VpcId = Annotated[
+    TextOrOutput, _id("the id of a VPC", "vpc", "describe-vpcs --query Vpcs[].VpcId"), OR_OUTPUT
+]
+SubnetId = Annotated[
+    TextOrOutput,
+    _id("the id of a subnet", "subnet", "describe-subnets --query Subnets[].SubnetId"),
+    OR_OUTPUT,
+]
+if TYPE_CHECKING:
+    SubnetIds: TypeAlias = TextsOrOutput
+else:
+    SubnetIds = Annotated[tuple[SubnetId, ...], Field(min_length=2), OR_OUTPUT]
 ReservationId = Annotated[
     str,
     _id(
@@ -445,8 +471,7 @@ class AwsExistingNetwork(AwsNetworkSection):
     )
 
     vpc_id: VpcId = Field(description="the VPC of an existing network, which the stack does not change")
-    private_subnet_ids: tuple[SubnetId, ...] = Field(
-        min_length=2,
+    private_subnet_ids: SubnetIds = Field(
         description="subnets of the VPC in at least two zones, with routes to AWS and, unless `isolated`, to the internet",
         examples=["[subnet-0123456789abcdef0, subnet-0123456789abcdef1]"],
     )

@@ -55,7 +55,7 @@ class SystemNodeGroupArgs:
     cluster_name: str
     cluster: Input[str]
     version: str
-    subnet_ids: Sequence[Input[str]]
+    subnet_ids: Input[Sequence[Input[str]]]
     place: Place
 
 
@@ -112,7 +112,7 @@ class SystemNodeGroup(ComponentResource):
             version=args.version,
             release_version=args.nodes.release_version,
             node_role_arn=role.arn,
-            subnet_ids=list(args.subnet_ids),
+            subnet_ids=args.subnet_ids,
             ami_type=_AMI_TYPES[args.nodes.architecture],
             capacity_type="ON_DEMAND",
             instance_types=list(args.nodes.instance_types),

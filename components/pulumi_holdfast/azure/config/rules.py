@@ -31,6 +31,7 @@ from pulumi_holdfast.azure.names import LENGTHS, agent_pool_name, is_container_n
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import checked, parse
 from pulumi_holdfast.config.namespace import NamespaceSection
 from pulumi_holdfast.ladder.errors import Problem
@@ -107,10 +108,11 @@ def _cluster(
 ) -> Iterator[Problem]:
     yield from rules.minor_version_problems(cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
     yield from _access(cluster.access)
-    yield from rules.duplicate_problems(cluster.admins, f"{rules.CLUSTER}.admins", "administrator")
+    admins = known_items(cluster.admins)
+    yield from rules.duplicate_problems(admins, f"{rules.CLUSTER}.admins", "administrator")
     yield from _exclusions(cluster.maintenance.exclusions, f"{rules.CLUSTER}.maintenance.exclusions")
     yield from _system_nodes(cluster.system_nodes, market)
-    disks, subscription = cluster.disk_encryption_set, platform.subscription_id
+    disks, subscription = known(cluster.disk_encryption_set), platform.subscription_id
     own = disks.split("/")[2] if disks is not None else ""
     if disks is not None and subscription is not None and own.lower() != subscription.lower():
         got = f"a disk encryption set in the subscription {own}"

@@ -150,7 +150,7 @@ class AksClusterArgs:
     protected: bool
     pods_cidr: str = PODS_CIDR
     services_cidr: str = SERVICES_CIDR
-    disk_encryption_set_id: str | None = None
+    disk_encryption_set_id: Input[str] | None = None
     reservation_group_ids: Sequence[str] = ()
     log_workspace_id: str | None = None
     registry_id: str | None = None

@@ -222,7 +222,7 @@ class AksControlPlaneArgs:
     identity_id: Input[str]
     upgrades: Upgrades
     system_nodes: SystemNodesArgs
-    disk_encryption_set_id: str | None
+    disk_encryption_set_id: Input[str] | None
     protected: bool
 
 

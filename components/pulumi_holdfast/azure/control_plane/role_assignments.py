@@ -28,7 +28,7 @@ class ClusterIdentityArgs:
     subscription_id: str
     resource_group: Input[str]
     joined_id: Input[str]
-    disk_encryption_set_id: str | None
+    disk_encryption_set_id: Input[str] | None
     reservation_group_ids: Sequence[str] = ()
 
 
@@ -105,7 +105,7 @@ class AdministratorsArgs:
 
     subscription_id: str
     cluster_id: Input[str]
-    principal_ids: Sequence[str]
+    principal_ids: Sequence[Input[str]]
 
 
 class Administrators(ComponentResource):
@@ -117,9 +117,9 @@ class Administrators(ComponentResource):
 
     def __init__(self, name: str, args: AdministratorsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:Administrators", name, None, opts)
-        for principal_id in args.principal_ids:
+        for index, principal_id in enumerate(args.principal_ids):
             Assignment(
-                f"{name}-{principal_id}",
+                f"{name}-{principal_id if isinstance(principal_id, str) else index}",
                 AssignmentArgs(
                     subscription_id=args.subscription_id,
                     scope=args.cluster_id,

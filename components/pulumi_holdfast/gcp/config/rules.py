@@ -11,6 +11,7 @@ from typing import Final
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import TextOrOutput, known
 from pulumi_holdfast.config.loader import checked, parse
 from pulumi_holdfast.gcp.config.sections import (
     PROJECT,
@@ -166,8 +167,9 @@ def _access(access: GcpAccess) -> Iterator[Problem]:
     yield from rules.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
-def _key(key: str | None, region: str, field: str) -> Iterator[Problem]:
+def _key(given: TextOrOutput | None, region: str, field: str) -> Iterator[Problem]:
     """A key in another location than the region of what it encrypts."""
+    key = known(given)
     location = region if key is None else key.split("/")[3]
     if location != region:
         allowed = f"a key in {region}, the region of what it encrypts"
@@ -226,7 +228,7 @@ def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
 
 
 def _existing_network(network: GcpExistingNetwork, region: str) -> Iterator[Problem]:
-    parts = network.subnetwork.split("/")
+    parts = (known(network.subnetwork) or "").split("/")
     if len(parts) > 1 and parts[3] != region:
         allowed = f"one in {region}, the stack's region"
         fix = f"Write another subnetwork, or change {REGION}."
