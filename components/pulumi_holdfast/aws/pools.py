@@ -12,7 +12,7 @@ from pulumi_aws.ec2 import PlacementGroup, SecurityGroup
 from pulumi_aws.vpc import SecurityGroupEgressRule, SecurityGroupIngressRule
 
 from pulumi_holdfast.aws.config.sections import AwsNewNetwork
-from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.karpenter_pool import (
     KarpenterPool,
     KarpenterPoolArgs,
@@ -196,7 +196,7 @@ _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance."""
+    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance, `image` is the release of their image."""
 
     parent: pulumi.Resource
     cluster_name: str
@@ -204,6 +204,7 @@ class PoolDependencies:
     network: Network
     karpenter: EksKarpenter
     tags: Mapping[str, str]
+    image: str
 
 
 def make_pools(
@@ -315,7 +316,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             instance_profile=profile,
             subnet_ids=dependencies.network.private_subnet_ids,
             security_group_ids=groups,
-            ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
+            ami_alias=f"al2023@v{dependencies.image.partition('-')[2]}",
             volume_gib=config.disk_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
             reservation=None if config.reservation is None else config.reservation.id,

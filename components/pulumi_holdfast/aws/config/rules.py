@@ -19,6 +19,7 @@ from pulumi_holdfast.aws.config.sections import (
     AwsPlatform,
     AwsPool,
     AwsPullThroughCache,
+    AwsSystemNodes,
 )
 from pulumi_holdfast.aws.control_plane.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from pulumi_holdfast.config import network_validation as networks
@@ -66,6 +67,7 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         yield Problem(f"{rules.CHECKPOINTS}.dropKey", "true with kms: true", allowed, "Leave it out.")
     yield from _pull_through_cache(platform)
     yield from _network(platform)
+    yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
@@ -74,6 +76,16 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}",
     )
 
+
+_TAGS: Final = rules.TagRules(
+    key=r"[\w .:/=+@-]{1,128}",
+    value=r"[\w .:/=+@-]{0,256}",
+    allowed="a key of 1 to 128 and a value of up to 256 letters, digits, spaces and `_.:/=+-@`",
+    own=(
+        *("aws:", "eks:", "karpenter", "kubernetes.io/", "k8s.io/", "ebs.csi.aws.com/", "csivolumename"),
+        *("app.kubernetes.io/managed-by", "holdfast"),
+    ),
+)
 
 _WIDEST_SERVICES: Final = 12
 _NARROWEST_SERVICES: Final = 24
@@ -89,6 +101,10 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
             allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
             fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
         )
+    elif int(platform.nodes.image.split(".")[1]) > int(cluster.version.split(".")[1]):
+        got = f"{format_value(platform.nodes.image)}, whose kubelet is newer than the control plane"
+        fix = "Leave it out, or upgrade cluster.version first."
+        yield Problem(f"{PLATFORM}.nodes.image", got, f"a release of {cluster.version} or older", fix)
     yield from _public_access(cluster)
     services = IPv4Network(cluster.service_cidr)
     private = any(services.subnet_of(one) for one in _FOR_SERVICES)
@@ -108,7 +124,7 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
         got = str(cluster.logs.retain_days)
         allowed = f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days"
         yield Problem(f"{rules.CLUSTER}.logs.retainDays", got, allowed, f"Write {close}.")
-    yield from _system_machines(cluster.system_nodes.instance_types, market)
+    yield from _system_nodes(cluster.system_nodes, market)
 
 
 def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
@@ -138,8 +154,17 @@ _FEWEST_VCPUS: Final = 2
 _LEAST_MIB: Final = 4096
 
 
-def _system_machines(types: Sequence[str], market: rules.MachineMarket) -> Iterator[Problem]:
+def _system_nodes(nodes: AwsSystemNodes, market: rules.MachineMarket) -> Iterator[Problem]:
     at, catalogue = f"{rules.CLUSTER}.systemNodes.instanceTypes", machine_catalogue("aws")
+    types = nodes.types(market.region)
+    if nodes.instance_types is not None and nodes.size is not None:
+        allowed = "either instanceTypes, or size"
+        yield Problem(
+            f"{rules.CLUSTER}.systemNodes.size",
+            "size in addition to instanceTypes",
+            allowed,
+            "Remove one of the two.",
+        )
     yield from rules.machine_problems(types, market, at)
     machines = {index: catalogue[name] for index, name in enumerate(types) if name in catalogue}
     for index, machine in machines.items():
@@ -332,14 +357,17 @@ def _machines(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[P
 
 def _families_and_sizes(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     chosen = pool.machines(market.region)
+    # A family that only other regions offer is left out, unless nothing remains.
+    matching = pool.machines(None) if chosen else ()
     for place, field, names in ((0, "families", pool.families or ()), (1, "sizes", pool.sizes or ())):
-        useful = {machine.name.split(".")[place] for machine in chosen}
-        known = sorted({name.split(".")[place] for name in market.here})
+        useful = {machine.name.split(".")[place] for machine in matching}
         for index, name in enumerate(names):
             if name not in useful:
-                close = [found for found in get_close_matches(name, known, n=2) if found != name]
+                known = rules.replacements(name, market) if place == 0 else market.here
+                parts = sorted({each.split(".")[place] for each in known})
+                close = [found for found in get_close_matches(name, parts, n=2) if found != name]
                 other = "sizes" if place == 0 else "families"
-                got = f"{format_value(name)}, which matches no machine of this pool in {market.region}"
+                got = f"{format_value(name)}, which matches no machine of this pool{'' if chosen else f' in {market.region}'}"
                 allowed = f"{field} that match a machine together with the pool's {other}"
                 fix = f'Write "{close[0]}", or remove it.' if close else "Remove it."
                 yield Problem(f"{at}.{field}[{index}]", got, allowed, fix)

@@ -139,7 +139,11 @@ class EksCluster(ComponentResource):
         services = ServiceAddons(
             f"{name}-services",
             ServiceAddonsArgs(
-                cluster_name=args.cluster_name, cluster=cluster.name, versions=args.addons, place=place
+                cluster_name=args.cluster_name,
+                cluster=cluster.name,
+                versions=args.addons,
+                place=place,
+                tags=args.system_nodes.tags,
             ),
             opts=ResourceOptions(parent=self, depends_on=[nodes]),
         )

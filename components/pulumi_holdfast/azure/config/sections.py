@@ -583,9 +583,9 @@ class AzureCheckpoints(Section):
 
     # Blob Storage keeps soft-deleted blobs for a year at most.
     retain_days: int = Field(default=30, ge=1, le=365, description=RETAIN_TEXT)
-    redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
-        default="Standard_ZRS",
-        description="copies in three zones, or in one place: `Standard_LRS`, where the location has no zones",
+    redundancy: Literal["Standard_LRS", "Standard_ZRS"] | None = Field(
+        default=None,
+        description="copies in three zones (`Standard_ZRS`), the default where the location has zones; or in one place (`Standard_LRS`)",
         examples=["Standard_LRS"],
     )
     allowed_cidrs: tuple[Cidr, ...] = Field(

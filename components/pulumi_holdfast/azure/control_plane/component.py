@@ -195,7 +195,7 @@ class AksCluster(ComponentResource):
                 location=args.location,
                 subscription_id=args.subscription_id,
                 resource_group=args.resource_group,
-                subnet_id=args.network.subnet_id,
+                joined_id=args.network.joined_id,
                 disk_encryption_set_id=args.disk_encryption_set_id,
                 reservation_group_ids=args.reservation_group_ids,
             ),

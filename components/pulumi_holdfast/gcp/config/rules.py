@@ -83,8 +83,17 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}",
     )
     yield from _classes(platform)
+    yield from rules.tag_problems(platform.tags, _LABELS)
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_GKE, "GKE")
+
+
+_LABELS: Final = rules.TagRules(
+    key=r"[a-z][a-z0-9_-]{0,62}",
+    value=r"[a-z0-9_-]{0,63}",
+    allowed="a key and a value of up to 63 lower-case letters, digits, `_` and `-`; the key starts with a letter",
+    own=("goog", "managed-by", "holdfast"),
+)
 
 
 def _is_zone_of(zone: str, region: str) -> bool:
