@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    __version__: str
     from pulumi_holdfast.aws.checkpoints import CheckpointBucket as S3Checkpoints
     from pulumi_holdfast.aws.checkpoints import CheckpointBucketArgs as S3CheckpointsArgs
     from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import cast
 
 import pulumi
 import pulumi_aws
@@ -33,6 +34,11 @@ def account(token: str, arguments: Json) -> Json:
 def later(text: Value) -> pulumi.Output[Value]:
     """What a resource of the program gives, known at once in an update."""
     return pulumi.Output.from_input(text)
+
+
+def unknown() -> pulumi.Output[Value]:
+    """What a resource gives that does not exist yet."""
+    return pulumi.Output.from_input(cast("Value", UNKNOWN))
 
 
 def arguments(**changed: Value) -> dict[str, Value]:
@@ -79,9 +85,7 @@ def test_a_whole_list_of_subnets_may_be_an_output() -> None:
 
 
 def test_an_output_that_no_preview_knows_is_passed_on() -> None:
-    found = composed(
-        arguments(network={"vpcId": later(UNKNOWN), "privateSubnetIds": later(UNKNOWN)}), preview=True
-    )
+    found = composed(arguments(network={"vpcId": unknown(), "privateSubnetIds": unknown()}), preview=True)
     assert found.of("TrainingNamespace")
 
 
@@ -105,7 +109,7 @@ def test_a_wrong_output_is_the_message_of_the_stack_file_once_it_is_known() -> N
 )
 def test_a_wrong_argument_is_the_message_of_the_stack_file(changed: dict[str, Value]) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_aws({"cloud": "aws", **arguments(**changed)})
+        read_aws(cast("Document", {"cloud": "aws", **arguments(**changed)}))
     said = refusal(lambda: holdfast.EksTrainingCluster("research", arguments(**changed)))
     assert said == str(caught.value).replace("holdfast:platform.", "")
 

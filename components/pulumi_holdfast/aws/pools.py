@@ -18,6 +18,7 @@ from pulumi_holdfast.kubernetes.karpenter_pool import (
     KarpenterPoolArgs,
     NodeClass,
     Spec,
+    SpecValue,
     node_labels,
 )
 from pulumi_holdfast.ladder.labels import EFA_RESOURCE
@@ -156,10 +157,10 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
     )
 
 
-def _by_id(ids: Input[Sequence[Input[str]]]) -> Input[object]:
+def _by_id(ids: Input[Sequence[Input[str]]]) -> SpecValue:
     """The selector terms of these ids; an Output of a list may be of any length."""
 
-    def terms(known: Sequence[Input[str]]) -> list[Mapping[str, Input[str]]]:
+    def terms(known: Sequence[Input[str]]) -> Sequence[SpecValue]:
         return [{"id": each} for each in known]
 
     return (

@@ -64,7 +64,7 @@ class ExistingAzureNetwork:
     egress_cidrs: tuple[str, ...] = ()
 
     @property
-    def joined_id(self) -> str:
+    def joined_id(self) -> Input[str]:
         """The subnet: the rest of the network is not the stack's."""
         return self.subnet_id
 

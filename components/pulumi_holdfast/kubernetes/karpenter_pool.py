@@ -26,7 +26,7 @@ from pulumi_holdfast.ladder.labels import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pulumi import Input
+    from pulumi import Input, Output
 
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.machines import Machine
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 #: JSON in which any string may be an input that is not known yet.
-SpecValue: TypeAlias = "bool | int | Input[str] | Sequence[SpecValue] | Mapping[str, SpecValue]"
+SpecValue: TypeAlias = (
+    "bool | int | Input[str] | Output[Sequence[SpecValue]] | Sequence[SpecValue] | Mapping[str, SpecValue]"
+)
 Spec: TypeAlias = "Mapping[str, SpecValue]"
 
 

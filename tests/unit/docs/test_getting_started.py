@@ -221,13 +221,13 @@ def test_commands_create_the_keys_of_the_stacks_where_the_stacks_are() -> None:
     platform = azure_platform("azure-prod")
     disks = new_cluster(platform.cluster).disk_encryption_set
     assert disks is not None
-    _, _, _, _, group, *_, name = disks.split("/")
+    _, _, _, _, group, *_, name = str(disks).split("/")
     command = f"disk-encryption-set create --name {name} --resource-group {group}"
     assert command in PAGES["azure"].text
     assert f"--location {platform.location}" in PAGES["azure"].text
     for stack in map(gcp_platform, ("gcp-dev", "gcp-prod")):
         for key in filter(None, (new_cluster(stack.cluster).secrets_key, stack.checkpoints.kms_key)):
-            _, project, _, location, _, ring, _, name = key.split("/")
+            _, project, _, location, _, ring, _, name = str(key).split("/")
             command = f"keys create {name} --keyring {ring} --location {location} --purpose encryption --project {project}"
             assert command in PAGES["gcp"].text
         assert f"--location {stack.location}" in PAGES["gcp"].text

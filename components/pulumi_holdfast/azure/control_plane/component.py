@@ -142,7 +142,7 @@ class AksClusterArgs:
     network: NodeSubnet
     access: ApiServerAccess
     deployer: str
-    admins: Sequence[str]
+    admins: Sequence[Input[str]]
     login: Login
     maintenance: Maintenance
     upgrades: Upgrades

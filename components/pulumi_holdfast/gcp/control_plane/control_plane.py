@@ -135,7 +135,7 @@ class GkeControlPlaneArgs:
     maintenance: Maintenance
     access: ControlPlaneAccess
     node_service_account: Input[str]
-    database_key: str | None
+    database_key: Input[str] | None
     protected: bool
 
 
