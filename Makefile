@@ -173,6 +173,18 @@ pack: venv ## build the policy pack, dist/policy-pack, and the kubectl plugin, d
 chart: venv ## write the fallback controller as a Helm chart, dist/chart
 	@$(HOLDFAST) chart dist/chart
 
+.PHONY: wheel
+wheel: venv ## build the package, dist/pulumi_holdfast-….whl, and its source distribution
+	@$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+
+.PHONY: component
+component: wheel ## build the plugin for every language of Pulumi, dist/pulumi-resource-holdfast-v….tar.gz
+	@version=$$($(BIN)/python -c 'import pulumi_holdfast; print(pulumi_holdfast.__version__)'); folder=$$(mktemp -d); \
+	wheel=pulumi_holdfast-$$version-py3-none-any.whl; \
+	cp components/PulumiPlugin.yaml components/__main__.py dist/$$wheel "$$folder"; \
+	echo "./$$wheel[aws,azure,gcp]" > "$$folder/requirements.txt"; \
+	tar -czf dist/pulumi-resource-holdfast-v$$version.tar.gz -C "$$folder" .; rm -r "$$folder"
+
 ##@ Generated files
 
 .PHONY: lock

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
@@ -15,6 +15,8 @@ from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from pulumi import Resource, ResourceOptions
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.azure.config.sections import AzurePlatform
@@ -35,6 +37,24 @@ if TYPE_CHECKING:
 Settings: TypeAlias = "Mapping[str, str | None]"
 
 
+class Build(Protocol):
+    """Makes a training cluster: `name` is its logical name, which begins the names of all its resources."""
+
+    def __call__(
+        self,
+        document: Json,
+        settings: Settings,
+        environment: str,
+        check: Check,
+        /,
+        *,
+        name: str = ...,
+        opts: ResourceOptions | None = ...,
+    ) -> ClusterOutputs | None:
+        """Make it. Raises ConfigError."""
+        ...
+
+
 def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
     """For clouds whose API servers are reachable from anywhere, or whose errors have the reason."""
 
@@ -44,8 +64,8 @@ class Cloud:
     """A cloud as the program uses it.
 
     `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, calls a check of it, then
-    makes the training cluster of the stack of that name and returns its outputs; None for a cluster without any. Both get the
-    stack's values under the keys of `settings`. `provider_packages` are the Pulumi
+    makes the training cluster of that environment and returns its outputs; None for a cluster without any. Both get the
+    stack's values under the keys of `settings`; `provider_settings` asks the provider of a component for them. `provider_packages` are the Pulumi
     providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
     not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
     compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
@@ -53,7 +73,8 @@ class Cloud:
 
     provider_packages: tuple[str, ...]
     read: Callable[[Json, Settings], Platform]
-    build: Callable[[Json, Settings, str, Check], ClusterOutputs | None]
+    build: Build
+    provider_settings: Callable[[Resource], Settings] = lambda _: {}
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
@@ -79,7 +100,7 @@ def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
     return gcp_summaries(platform)
 
 
-#: The logical name of the cluster of a stack, which begins the names of all its resources.
+#: The logical name of the cluster of a stack.
 _CLUSTER: Final = "main"
 
 
@@ -89,12 +110,20 @@ def _read_local(document: Json, _: Settings) -> LocalPlatform:
     return read_local_platform(document)
 
 
-def _build_local(document: Json, settings: Settings, stack: str, check: Check) -> None:
+def _build_local(
+    document: Json,
+    settings: Settings,
+    stack: str,
+    check: Check,
+    *,
+    name: str = _CLUSTER,
+    opts: ResourceOptions | None = None,
+) -> None:
     platform = _read_local(document, settings)
     from pulumi_holdfast.local.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack))
+    TrainingCluster(name, TrainingClusterArgs(platform=platform, environment=stack), opts)
 
 
 _AWS_REGION: Final = "aws:region"
@@ -108,7 +137,15 @@ def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
     return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
 
-def _build_aws(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
+def _build_aws(
+    document: Json,
+    settings: Settings,
+    stack: str,
+    check: Check,
+    *,
+    name: str = _CLUSTER,
+    opts: ResourceOptions | None = None,
+) -> ClusterOutputs:
     platform = _read_aws(document, settings)
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.training_cluster import TrainingCluster, TrainingClusterArgs
@@ -117,7 +154,13 @@ def _build_aws(document: Json, settings: Settings, stack: str, check: Check) -> 
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     caller = Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn)
     args = TrainingClusterArgs(platform=platform, environment=stack, caller=caller)
-    return TrainingCluster(_CLUSTER, args).outputs
+    return TrainingCluster(name, args, opts).outputs
+
+
+def _aws_settings(component: Resource) -> Settings:
+    from pulumi_holdfast.aws.preflight.queries import provider_region
+
+    return {_AWS_REGION: provider_region(component)}
 
 
 def _missing_aws_command() -> Problem | None:
@@ -148,12 +191,28 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
     )
 
 
-def _build_azure(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
+def _build_azure(
+    document: Json,
+    settings: Settings,
+    stack: str,
+    check: Check,
+    *,
+    name: str = _CLUSTER,
+    opts: ResourceOptions | None = None,
+) -> ClusterOutputs:
     platform = _read_azure(document, settings)
     from pulumi_holdfast.azure.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    return TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack)).outputs
+    args = TrainingClusterArgs(platform=platform, environment=stack)
+    return TrainingCluster(name, args, opts).outputs
+
+
+def _azure_settings(component: Resource) -> Settings:
+    from pulumi_holdfast.azure.preflight.queries import provider_account
+
+    subscription, tenant = provider_account(component)
+    return {_AZURE_SUBSCRIPTION: subscription, _AZURE_TENANT: tenant}
 
 
 def _missing_azure_command() -> Problem | None:
@@ -184,12 +243,28 @@ def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 
 
-def _build_gcp(document: Json, settings: Settings, stack: str, check: Check) -> ClusterOutputs:
+def _build_gcp(
+    document: Json,
+    settings: Settings,
+    stack: str,
+    check: Check,
+    *,
+    name: str = _CLUSTER,
+    opts: ResourceOptions | None = None,
+) -> ClusterOutputs:
     platform = _read_gcp(document, settings)
     from pulumi_holdfast.gcp.training_cluster import TrainingCluster, TrainingClusterArgs
 
     check(platform)
-    return TrainingCluster(_CLUSTER, TrainingClusterArgs(platform=platform, environment=stack)).outputs
+    args = TrainingClusterArgs(platform=platform, environment=stack)
+    return TrainingCluster(name, args, opts).outputs
+
+
+def _gcp_settings(component: Resource) -> Settings:
+    from pulumi_holdfast.gcp.preflight.queries import provider_place
+
+    project, region = provider_place(component)
+    return {_GCP_PROJECT: project, _GCP_REGION: region}
 
 
 def _missing_gcp_command() -> Problem | None:
@@ -210,6 +285,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         provider_packages=("aws", "kubernetes"),
         read=_read_aws,
         build=_build_aws,
+        provider_settings=_aws_settings,
         settings=(_AWS_REGION, _AWS_PROFILE, _AWS_ROLES),
         missing_command=_missing_aws_command,
         quota_uses=_aws_quota_uses,
@@ -218,6 +294,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         provider_packages=("azure-native", "kubernetes"),
         read=_read_azure,
         build=_build_azure,
+        provider_settings=_azure_settings,
         settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
         missing_command=_missing_azure_command,
         unreachable_api_server=_unreachable_azure_api_server,
@@ -227,6 +304,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         provider_packages=("gcp", "kubernetes"),
         read=_read_gcp,
         build=_build_gcp,
+        provider_settings=_gcp_settings,
         settings=(_GCP_PROJECT, _GCP_REGION),
         missing_command=_missing_gcp_command,
         quota_uses=_gcp_quota_uses,

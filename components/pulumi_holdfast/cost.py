@@ -115,8 +115,7 @@ def _aws_charges(platform: AwsPlatform) -> Iterator[Charge]:
     cluster, network = platform.cluster, platform.network
     if isinstance(cluster, AwsCluster):
         yield _charge("EKS control plane", f"eks-{cluster.upgrade_policy.value}")
-        nodes = cluster.system_nodes
-        yield _nodes([machine_catalogue("aws")[name] for name in nodes.instance_types], nodes.count, "aws")
+        yield _nodes(platform.system_machines(), cluster.system_nodes.count, "aws")
     if isinstance(network, AwsNewNetwork):
         zones = network.zones if isinstance(network.zones, int) else len(network.zones)
         if network.isolated:

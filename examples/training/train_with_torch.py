@@ -42,7 +42,6 @@ def shared_step(notice, device):
 def main():
     """Train as torchrun and the environment say."""
     notice = Notice()
-    notice.listen()
     if "CHECKPOINT_URI" not in os.environ:
         sys.exit("CHECKPOINT_URI: not set; take it from the ConfigMap checkpoints, with envFrom")
     device = torch.device("cpu")
@@ -50,6 +49,8 @@ def main():
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     workers.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    # Not before: while it waits for its peers, a worker has nothing to keep, and SIGTERM ends it at once.
+    notice.listen()
     is_first = workers.get_rank() == 0
     if not is_first:
         # One worker reports for all.

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -20,6 +20,7 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.kubernetes.karpenter_pool import node_labels
 from pulumi_holdfast.kubernetes.operators.device_plugins import efa_values, nvidia_values
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
+from pulumi_holdfast.kubernetes.operators.operator_access import JOBSET_ROLE, JOBSET_RULES, JOBSET_WEBHOOKS
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.locate import find_tool
@@ -35,6 +36,7 @@ pytestmark = pytest.mark.engine
 RELEASE = official("release")
 CONTROLLER = ControllerValues(
     cluster_name="holdfast-dev",
+    region="us-west-2",
     repository=str(RELEASE["image"]),
     version=versions.KARPENTER,
     digest=str(RELEASE["digest"]),
@@ -197,6 +199,40 @@ def test_two_replicas_have_anti_affinity(chart: str) -> None:
     )
     avoided = mapping(preferred, "podAffinityTerm", "labelSelector", "matchLabels")
     assert avoided.items() <= mapping(pod, "metadata", "labels").items()
+
+
+def _rights(rules: Iterable[Json]) -> set[tuple[str, str, str]]:
+    """Each verb that rules allow, with its group and resource."""
+    return {
+        (group, resource, verb)
+        for each in rules
+        for group in cast("list[str]", each["apiGroups"])
+        for resource in cast("list[str]", each["resources"])
+        for verb in cast("list[str]", each["verbs"])
+    }
+
+
+def test_jobset_gets_no_right_that_its_chart_does_not_give() -> None:
+    """A version with another role fails here: read in its source what the manager uses now."""
+    roles = {_name(role): role for role in chart_objects("jobset", "ClusterRole")}
+    given = _rights(objects(roles[JOBSET_ROLE], "rules"))
+    assert _rights(JOBSET_RULES) <= given
+    assert given - _rights(JOBSET_RULES) == {
+        ("", "events", "watch"),
+        ("events.k8s.io", "events", "watch"),
+        ("", "pods", "patch"),
+        ("", "pods", "update"),
+        ("", "services", "delete"),
+        ("", "services", "patch"),
+        ("", "services", "update"),
+        ("jobset.x-k8s.io", "jobsets", "create"),
+    }
+    names = {
+        _name(webhooks)
+        for kind in ("Mutating", "Validating")
+        for webhooks in chart_objects("jobset", f"{kind}WebhookConfiguration")
+    }
+    assert names == set(JOBSET_WEBHOOKS)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,11 @@ def _binding_of(namespace: str) -> Json:
     args = TrainingNamespaceArgs(
         namespace=namespace, ladder=Ladder(tiers=(Tier(pool="cpu"),)), checkpoint_uri="s3://it"
     )
-    return record(lambda: TrainingNamespace("it", args)).one(":RoleBinding").inputs
+    return (
+        record(lambda: TrainingNamespace("it", args))
+        .one(":RoleBinding", "it-fallback-controller-jobs")
+        .inputs
+    )
 
 
 def test_a_chart_is_written_again_with_the_same_bytes_and_over_nothing_else(

@@ -14,9 +14,10 @@ from pulumi_aws.iam import Role, RolePolicy
 from pulumi_holdfast.aws.checkpoints import prefix_access
 from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.kubernetes.cluster_services import make_training_namespace
+from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.labels import transformation
 from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
+from pulumi_holdfast.kubernetes.network import EKS_ENDPOINTS
 from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 _ROOT: Final = "/"
 
 
-def role_limits(boundary: str | None, path: str) -> ResourceTransformation:
+def role_limits(boundary: Input[str] | None, path: str) -> ResourceTransformation:
     """Give every role the permissions boundary and the path, and instance profiles the path.
 
     `boundary` is the ARN of a policy, None for no boundary. A change of the path replaces the roles.
@@ -153,6 +154,7 @@ def make_namespaces(
             pools=pools,
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
+            identity=Identity(endpoints=EKS_ENDPOINTS),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})

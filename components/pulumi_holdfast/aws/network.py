@@ -54,7 +54,7 @@ class Network(Protocol):
         ...
 
     @property
-    def private_subnet_ids(self) -> Sequence[Input[str]]:
+    def private_subnet_ids(self) -> Input[Sequence[Input[str]]]:
         """The IDs of the private subnets."""
         ...
 
@@ -67,8 +67,8 @@ class ExistingNetwork:
     checkpoints go through NAT) and, without a way to the internet, the interface endpoints.
     """
 
-    vpc_id: str
-    private_subnet_ids: tuple[str, ...]
+    vpc_id: Input[str]
+    private_subnet_ids: Input[Sequence[Input[str]]]
 
 
 _ANYWHERE: Final = "0.0.0.0/0"

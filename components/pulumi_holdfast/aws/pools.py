@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 from pulumi import ComponentResource, Input, Output, ResourceOptions
@@ -12,7 +12,7 @@ from pulumi_aws.ec2 import PlacementGroup, SecurityGroup
 from pulumi_aws.vpc import SecurityGroupEgressRule, SecurityGroupIngressRule
 
 from pulumi_holdfast.aws.config.sections import AwsNewNetwork
-from pulumi_holdfast.config import naming, versions
+from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.karpenter_pool import (
     KarpenterPool,
     KarpenterPoolArgs,
@@ -103,7 +103,7 @@ class Ec2NodeClassArgs:
     Raises ValueError if both or neither of the two identities are set.
     """
 
-    subnet_ids: Sequence[Input[str]]
+    subnet_ids: Input[Sequence[Input[str]]]
     security_group_ids: Sequence[Input[str]]
     ami_alias: str
     volume_gib: int
@@ -134,7 +134,7 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
             **_placement(args),
             **_reservation(args),
             "amiSelectorTerms": [{"alias": args.ami_alias}],
-            "subnetSelectorTerms": [{"id": subnet} for subnet in args.subnet_ids],
+            "subnetSelectorTerms": _by_id(args.subnet_ids),
             "securityGroupSelectorTerms": [{"id": group} for group in args.security_group_ids],
             "metadataOptions": _METADATA,
             "blockDeviceMappings": [
@@ -153,6 +153,19 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
             "instanceStorePolicy": "RAID0",
             "tags": args.tags,
         },
+    )
+
+
+def _by_id(ids: Input[Sequence[Input[str]]]) -> Input[object]:
+    """The selector terms of these ids; an Output of a list may be of any length."""
+
+    def terms(known: Sequence[Input[str]]) -> list[Mapping[str, Input[str]]]:
+        return [{"id": each} for each in known]
+
+    return (
+        Output.from_input(ids).apply(terms)
+        if isinstance(ids, Output)
+        else terms(cast("Sequence[Input[str]]", ids))
     )
 
 
@@ -183,7 +196,7 @@ _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance."""
+    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance, `image` is the release of their image."""
 
     parent: pulumi.Resource
     cluster_name: str
@@ -191,6 +204,7 @@ class PoolDependencies:
     network: Network
     karpenter: EksKarpenter
     tags: Mapping[str, str]
+    image: str
 
 
 def make_pools(
@@ -302,7 +316,7 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             instance_profile=profile,
             subnet_ids=dependencies.network.private_subnet_ids,
             security_group_ids=groups,
-            ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
+            ami_alias=f"al2023@v{dependencies.image.partition('-')[2]}",
             volume_gib=config.disk_gib,
             placement_group=placement.placement_group_id if placement is not None else None,
             reservation=None if config.reservation is None else config.reservation.id,

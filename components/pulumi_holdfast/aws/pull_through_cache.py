@@ -21,7 +21,7 @@ class CachedRegistry:
 
     prefix: str
     upstream: str
-    credential_arn: str | None = None
+    credential_arn: Input[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

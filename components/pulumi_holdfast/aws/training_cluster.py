@@ -87,10 +87,11 @@ class TrainingCluster(pulumi.ComponentResource):
         platform, environment, caller = args.platform, args.environment, args.caller
         summaries = pool_summaries(platform)
         check_fallback(platform, summaries, cloud=platform.cloud)
-        tags = labels.stack_labels(environment)
+        own = labels.stack_labels(environment)
+        tags = {**platform.tags, **own}
         options = labels.with_transformations(
             opts,
-            labels.kubernetes_labels(tags),
+            labels.kubernetes_labels(own),
             labels.aws_tags(tags),
             role_limits(platform.iam.permissions_boundary, platform.iam.path),
         )
@@ -110,6 +111,7 @@ class TrainingCluster(pulumi.ComponentResource):
             charts=charts,
             images=images,
             karpenter_metrics=METRICS_ADDRESS,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         karpenter = EksKarpenter(
@@ -124,7 +126,9 @@ class TrainingCluster(pulumi.ComponentResource):
                 version=versions.KARPENTER,
                 image_digest=versions.KARPENTER_IMAGE_DIGEST,
                 isolated=platform.network.isolated,
+                node_repair=platform.nodes.repair,
                 role_path=platform.iam.path,
+                scrapers=services.scrapers,
             ),
             opts=services.after(),
         )
@@ -140,7 +144,7 @@ class TrainingCluster(pulumi.ComponentResource):
         device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
         if platform.existing_cluster is None:
             DefaultStorageClass(naming.part(name, "storage"), opts=services.after())
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,
             PoolDependencies(
@@ -150,6 +154,7 @@ class TrainingCluster(pulumi.ComponentResource):
                 network=network,
                 karpenter=karpenter,
                 tags=tags,
+                image=platform.nodes.image,
             ),
             after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
         )
@@ -272,7 +277,7 @@ def cluster_of(
         return existing_cluster_of(account.cluster, platform.region, caller, parent=parent)
     if isinstance(config, AwsExistingCluster):
         raise TypeError(f"{config.existing} was not looked up; preflight must do it")
-    addons = addon_versions(config.version)
+    addons = addon_versions(config.version, config.addons)
     if addons is None:
         raise ValueError(f"Kubernetes {config.version} has no pinned add-ons; validation must reject it")
     return EksCluster(
@@ -285,10 +290,11 @@ def cluster_of(
             partition=platform.partition,
             private_subnet_ids=network.private_subnet_ids,
             system_nodes=SystemNodesArgs(
-                instance_types=config.system_nodes.instance_types,
+                instance_types=config.system_nodes.types(platform.region),
                 count=config.system_nodes.count,
                 architecture=platform.system_machines()[0].arch,
-                release_version=f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}",
+                release_version=platform.nodes.image,
+                repair=platform.nodes.repair,
                 tags=tags,
             ),
             addons=addons,

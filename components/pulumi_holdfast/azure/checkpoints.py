@@ -68,7 +68,7 @@ class CustomerKey:
 
     vault: str
     name: str
-    identity_id: str
+    identity_id: Input[str]
 
 
 @dataclass(frozen=True, kw_only=True)

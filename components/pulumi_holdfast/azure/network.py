@@ -34,6 +34,11 @@ class NodeSubnet(Protocol):
         ...
 
     @property
+    def joined_id(self) -> Input[str]:
+        """The resource that the cluster's identity may join: the network if the stack made it, otherwise the subnet."""
+        ...
+
+    @property
     def outbound(self) -> Outbound:
         """How nodes reach the internet."""
         ...
@@ -54,9 +59,14 @@ class ExistingAzureNetwork:
     NAT gateway or the route table before the cluster is created.
     """
 
-    subnet_id: str
+    subnet_id: Input[str]
     outbound: Outbound = "userAssignedNATGateway"
     egress_cidrs: tuple[str, ...] = ()
+
+    @property
+    def joined_id(self) -> str:
+        """The subnet: the rest of the network is not the stack's."""
+        return self.subnet_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +139,7 @@ class AzureNetwork(ComponentResource):
     """
 
     network_id: Output[str]
+    joined_id: Output[str]
     subnet_id: Output[str]
     egress_cidrs: tuple[Output[str], ...]
 
@@ -159,6 +170,8 @@ class AzureNetwork(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         self.network_id = network.id
+        # The private DNS zone that AKS makes for a private cluster is linked to the network.
+        self.joined_id = network.id
         self.subnet_id = tied_to(subnet.id, [nat])
         self.egress_cidrs = nat.egress_cidrs
         self.outbound: Outbound = "userAssignedNATGateway"

@@ -21,7 +21,7 @@ from pulumi_holdfast.azure.checkpoints import (
     stores_of,
     zone_of,
 )
-from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
+from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform, zones_here
 from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
 from pulumi_holdfast.azure.control_plane.control_plane import (
@@ -50,6 +50,8 @@ from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
@@ -83,7 +85,7 @@ class TrainingCluster(pulumi.ComponentResource):
         platform, environment = args.platform, args.environment
         summaries = pool_summaries(platform)
         check_fallback(platform, summaries, cloud=platform.cloud)
-        tags = labels.environment_tags(environment)
+        tags = {**platform.tags, **labels.environment_tags(environment)}
         options = labels.with_transformations(
             opts, labels.kubernetes_labels(labels.stack_labels(environment)), labels.azure_tags(tags)
         )
@@ -99,7 +101,7 @@ class TrainingCluster(pulumi.ComponentResource):
             ),
             opts=inside,
         )
-        cluster = cluster_of(platform, subscription, group.group_name, cluster_name, parent=self)
+        cluster = cluster_of(platform, subscription, group.group_name, cluster_name, tags=tags, parent=self)
         self.kubernetes = cluster.kubernetes
         version = kubernetes_version(platform, subscription)
         services = ClusterServices(
@@ -108,10 +110,11 @@ class TrainingCluster(pulumi.ComponentResource):
             kubernetes=cluster.kubernetes,
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         device_plugins = services.device_plugins(region=platform.location)
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,
             PoolDependencies(
@@ -210,7 +213,8 @@ def _checkpoints(
             namespaces=[namespace.name for namespace in platform.namespaces],
             retain_days=section.retain_days,
             protected=platform.protected,
-            redundancy=section.redundancy,
+            redundancy=section.redundancy
+            or ("Standard_ZRS" if zones_here(platform.location) else "Standard_LRS"),
             key=None
             if key is None
             else CustomerKey(vault=key.vault, name=key.name, identity_id=key.identity),
@@ -226,9 +230,13 @@ def cluster_of(
     resource_group: Input[str],
     name: str,
     *,
+    tags: Mapping[str, str],
     parent: pulumi.Resource,
 ) -> AksCluster | ExistingAksCluster:
-    """The control plane of the training cluster `parent`: a new one called `name` in its network, or the existing one."""
+    """The control plane of the training cluster `parent`: a new one called `name` in its network, or the existing one.
+
+    `tags` are those of its system nodes.
+    """
     config = platform.cluster
     if isinstance(config, AzureExistingCluster):
         return _existing(config, subscription, parent)
@@ -252,7 +260,11 @@ def cluster_of(
             maintenance=_maintenance(config.maintenance),
             upgrades=Upgrades(cluster=config.upgrades.cluster.value, node_os=config.upgrades.node_os.value),
             system_nodes=SystemNodesArgs(
-                vm_size=system.vm_size, count=system.count, zones=system.zones, disk_gib=system.disk_gib
+                vm_size=system.vm_size,
+                count=system.count,
+                zones=system.zones,
+                disk_gib=system.disk_gib,
+                tags=tags,
             ),
             protected=platform.protected,
             pods_cidr=platform.network.pods_cidr,

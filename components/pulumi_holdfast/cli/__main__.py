@@ -200,8 +200,8 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             arguments=_pack_and_plugin,
         ),
         "schemas": _of_module(
-            "regenerate the editors' schemas and the tables of configuration.md",
-            "pulumi_holdfast.cli.editor_schema",
+            "regenerate the schemas of stack files and of the package, and the tables of configuration.md",
+            "pulumi_holdfast.cli.package_schema",
         ),
     },
 }

@@ -58,6 +58,8 @@ namespaces: []
 webhookSecret: ""
 # The address of Karpenter's metrics, which have the prices of pools: http://karpenter.karpenter.svc:8080/metrics
 karpenterMetrics: ""
+# The namespaces whose pods reach the metrics, at least one.
+scrapers: [monitoring]
 """
 
 
@@ -155,6 +157,7 @@ def _with_values(images: ControllerImages) -> FallbackControllerArgs:
         replicas=2,
         webhook_secret="@@.Values.webhookSecret@@",  # noqa: S106 - the name of a Secret
         karpenter_metrics="@@.Values.karpenterMetrics@@",
+        scrapers=("@@range .Values.scrapers@@", "@@.@@", "@@end@@"),
     )
 
 
@@ -267,6 +270,6 @@ def _as_template(each: Json) -> str:
     text = yaml.safe_dump(each, sort_keys=False, width=10_000_000)
     # What CEL writes with two braces is not an expression of the template.
     text = text.replace("{{", '{{ "{{" }}')
-    text = re.sub(r"^ *- '@@(if [^@]+|end)@@'$", r"{{- \1 }}", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *- '@@((?:if|range) [^@]+|end)@@'$", r"{{- \1 }}", text, flags=re.MULTILINE)
     text = re.sub(r"'@@(int [^@]+)@@'", r"{{ \1 }}", text)
     return re.sub(r"@@([^@]+)@@", r"{{ \1 }}", text)

@@ -31,7 +31,6 @@ from pulumi_holdfast.local.config.sections import LocalPlatform
 from pulumi_holdfast.program import definitions
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
     from pydantic.fields import FieldInfo
@@ -70,11 +69,7 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _Schema: TypeAlias = "dict[str, JsonValue]"
 
 
-def add_arguments(_: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has no arguments."""
-
-
-def run(_: argparse.Namespace) -> int:
+def write_schemas() -> None:
     """Write the schema of each cloud's stack files, and the tables of the reference."""
     FOLDER.mkdir(exist_ok=True)
     for cloud in DOCUMENTS:
@@ -82,7 +77,6 @@ def run(_: argparse.Namespace) -> int:
     REFERENCE.write_text(with_tables(REFERENCE.read_text("utf-8")), encoding="utf-8")
     FALLBACK.write_text(with_policy_tables(FALLBACK.read_text("utf-8")), encoding="utf-8")
     definitions.FILE.write_text(published_definitions(), encoding="utf-8")
-    return 0
 
 
 #: The definitions that the policy pack reads, below the folder of charts.
@@ -174,16 +168,16 @@ def _with_references(schema: Json, numbers: Mapping[str, str], *, is_whole: bool
 
 def rendered(cloud: str) -> str:
     """The file with the schema of a cloud's stack files."""
-    return _layout(stack_schema(cloud), "\n") + "\n"
+    return layout(stack_schema(cloud), "\n") + "\n"
 
 
-def _layout(value: JsonValue, line: str) -> str:
+def layout(value: JsonValue, line: str) -> str:
     """JSON in which a mapping that fits is on one line, so that a changed field is a changed line."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) <= _WIDTH or not isinstance(value, dict):
         return text
     inner = f"{line} "
-    fields = (f"{json.dumps(name)}: {_layout(field, inner)}" for name, field in value.items())
+    fields = (f"{json.dumps(name)}: {layout(field, inner)}" for name, field in value.items())
     return f"{{{inner}{f',{inner}'.join(fields)}{line}}}"
 
 
@@ -232,10 +226,15 @@ def _describe(node: _Schema) -> None:
         node["anyOf"] = node.pop("oneOf")
     for field in cast("dict[str, _Schema]", node.get("properties", {})).values():
         if "description" in field:
-            field["description"] = _LINK.sub(r"\1", _LINK_ON_PAGE.sub("", str(field["description"])))
+            field["description"] = plain_text(str(field["description"]))
         if "examples" in field:
             field["examples"] = [_example(str(text)) for text in cast("list[JsonValue]", field["examples"])]
         _describe(field)
+
+
+def plain_text(description: str) -> str:
+    """A description without links."""
+    return _LINK.sub(r"\1", _LINK_ON_PAGE.sub("", description))
 
 
 def _example(text: str) -> JsonValue:

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Final, cast, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, TypeAlias, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     PlainSerializer,
     PlainValidator,
+    ValidationInfo,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -28,6 +29,18 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.ladder.ladder import NEVER, is_dns_label
 from pulumi_holdfast.ladder.quantities import DURATION_ALLOWED, DurationError, format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from pulumi import Input, Output
+
+    #: A text, or in a program an Output of another resource.
+    TextOrOutput: TypeAlias = Input[str]
+    #: A list of texts, or in a program Outputs.
+    TextsOrOutput: TypeAlias = Input[Sequence[Input[str]]]
+else:
+    # What Pydantic parses: `OrOutput` puts the Output where its stand-in was.
+    TextOrOutput = str
+    TextsOrOutput = tuple[str, ...]
 
 
 class Section(BaseModel):
@@ -98,6 +111,63 @@ class Text(Allowed):
             return text
 
         return core_schema.no_info_after_validator_function(check, handler(source))
+
+
+class StandIns:
+    """The Outputs of a document, by the texts that stand for them while Pydantic parses the document."""
+
+    def __init__(self) -> None:
+        self._outputs: dict[str, Output[object]] = {}
+        self.unused = set[str]()
+
+    def text_of(self, output: object) -> str:
+        """The text that stands for an Output. Raises TypeError for any other value: it is none of a document."""
+        if not hasattr(output, "apply"):
+            raise TypeError(f"{output!r} is no value of a configuration")
+        text = f"an Output ({len(self._outputs) + 1})"
+        self._outputs[text] = cast("Output[object]", output)
+        self.unused.add(text)
+        return text
+
+    def output_of(self, value: object) -> "Output[object] | None":
+        """The Output behind a text, None for any other value."""
+        found = self._outputs.get(value) if isinstance(value, str) else None
+        if found is not None:
+            self.unused.discard(cast("str", value))
+        return found
+
+
+@dataclass(frozen=True)
+class OrOutput:
+    """A field that also takes an Output, which no rule checks before an update knows its value."""
+
+    def __get_pydantic_core_schema__(self, source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the known value, or the Output behind a stand-in."""
+
+        def check(
+            value: object, known: core_schema.ValidatorFunctionWrapHandler, info: ValidationInfo
+        ) -> object:
+            stand_ins = cast("StandIns | None", info.context)
+            found = None if stand_ins is None else stand_ins.output_of(value)
+            # Here a list from JSON is one of Python, which the strict parser does not accept for a tuple.
+            listed = tuple(cast("list[object]", value)) if isinstance(value, list) else value
+            return cast("object", known(listed)) if found is None else found
+
+        return core_schema.with_info_wrap_validator_function(check, handler(source))
+
+
+OR_OUTPUT: Final = OrOutput()
+
+
+def known(value: object) -> str | None:
+    """A text whose value is known; None for an Output and for None."""
+    return value if isinstance(value, str) else None
+
+
+def known_items(values: object) -> tuple[str, ...]:
+    """The texts of a list whose values are known; none of an Output."""
+    items = cast("tuple[object, ...]", values) if isinstance(values, tuple) else ()
+    return tuple(text for each in items if (text := known(each)) is not None)
 
 
 #: The error type of errors with their own fix.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Final, TypeVar, cast
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import yaml
 from pydantic import ValidationError
 
-from pulumi_holdfast.config.errors import format_value, shape_problems
-from pulumi_holdfast.config.fields import Section
+from pulumi_holdfast.config.errors import format_value, path, shape_problems
+from pulumi_holdfast.config.fields import Section, StandIns
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, JsonValue
+
+if TYPE_CHECKING:
+    from pulumi_holdfast.config.errors import Place
 
 #: The key of the structured value in a stack file, and the root of every path in a problem.
 PLATFORM: Final = "holdfast:platform"
@@ -23,17 +26,31 @@ P = TypeVar("P", bound=Section)
 def parse(model: type[P], document: Json, settings: Mapping[str, JsonValue] | None = None) -> P:
     """A document as a `model`; `settings` are the values beside it, by the keys of the provider; None is not set.
 
-    Raises ConfigError with every problem of the shape.
+    In a program the fields that are `OR_OUTPUT` may be Outputs. Raises ConfigError with every problem of the shape.
     """
+    stand_ins = StandIns()
     problems = [_misplaced(key, value) for key, value in document.items() if ":" in key]
     beside = {key: value for key, value in (settings or {}).items() if value is not None}
     try:
         # From JSON, the strict parser accepts a list for a tuple and a text for an enum member, and no other conversion.
         inside = {key: value for key, value in document.items() if ":" not in key}
-        read = model.model_validate_json(json.dumps({**inside, **beside}))
+        text = json.dumps({**inside, **beside}, default=stand_ins.text_of)
+        read = model.model_validate_json(text, context=stand_ins)
     except ValidationError as error:
         raise ConfigError([*problems, *shape_problems(model, error, PLATFORM)]) from None
-    return checked(read, problems)
+    return checked(read, [*problems, *_unknown_problems(json.loads(text), stand_ins.unused)])
+
+
+def _unknown_problems(value: JsonValue, unused: Collection[str], place: Place = ()) -> Iterator[Problem]:
+    """The stand-ins at fields that take no Output, but any text."""
+    if isinstance(value, str) and value in unused:
+        allowed = "a value that the program knows when it starts: it decides what is registered"
+        yield Problem(path(PLATFORM, place), "an Output", allowed, "Write the value itself.")
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for step, child in children:
+        yield from _unknown_problems(child, unused, (*place, step))
 
 
 def checked(platform: P, problems: Iterable[Problem]) -> P:

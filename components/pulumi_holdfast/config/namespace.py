@@ -4,10 +4,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Final, Literal, cast
 
-from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+)
 
 from pulumi_holdfast.config.fields import (
     Allowed,
+    Cidr,
     DnsLabel,
     Duration,
     DurationOrNever,
@@ -317,6 +326,43 @@ class QuotaSection(Section):
         )
 
 
+def _peer(value: str) -> str:
+    return TypeAdapter[str](Cidr if "/" in value else DnsLabel).validate_python(value)
+
+
+#: A namespace or addresses outside of the cluster.
+Peer = Annotated[
+    str,
+    AfterValidator(_peer),
+    Allowed("the name of a namespace, or a block of IPv4 addresses such as 10.20.0.0/16", "mlflow"),
+]
+_Peers = Annotated[tuple[Peer, ...], Field(max_length=100)]
+
+
+class NetworkSection(Section):
+    """What reaches the pods of a training namespace, and what they reach, beside what every job needs."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("allowEgress", "egress"), "Write allowTo."),
+        **dict.fromkeys(("allowIngress", "ingress"), "Write allowFrom."),
+    }
+
+    allow_from: _Peers = Field(
+        default=(),
+        description="namespaces, and addresses outside of the cluster, that reach the pods on all ports",
+        examples=["[monitoring]"],
+    )
+    allow_to: _Peers = Field(
+        default=(),
+        description="namespaces, and addresses outside of the cluster, that the pods reach on all ports. A wide block leaves out "
+        "169.254.0.0/16 and 168.63.129.16, where machines get metadata and credentials",
+        examples=["[mlflow, 10.20.0.0/16]"],
+    )
+    enforced: bool = Field(
+        default=True, description="`false`: no NetworkPolicy; everything in the cluster reaches the pods"
+    )
+
+
 class TierSection(Section):
     """One tier of a ladder."""
 
@@ -400,6 +446,11 @@ class NamespaceSection(Section):
         default_factory=QuotaSection,
         description="how much of the pools its jobs may use together ([below](#quota))",
         examples=["{gpus: 64}"],
+    )
+    network: NetworkSection = Field(
+        default_factory=NetworkSection,
+        description="what reaches its pods, and what they reach ([tenants](tenants.md#the-network))",
+        examples=["{allowTo: [mlflow, 10.20.0.0/16]}"],
     )
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final, TypeVar
@@ -18,7 +19,7 @@ from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
 from pulumi_holdfast.ladder.ladder_rules import ladder_problems, timing_problems
-from pulumi_holdfast.ladder.machines import Machine, is_sold_in, machine_catalogue, regions_of
+from pulumi_holdfast.ladder.machines import Machine, family_of, is_sold_in, machine_catalogue, regions_of
 from pulumi_holdfast.ladder.operators import OPERATORS
 from pulumi_holdfast.ladder.pools import Pool
 from pulumi_holdfast.ladder.quantities import format_duration
@@ -223,6 +224,27 @@ def cloud_prefix_problems(
             yield Problem(f"{NAMESPACES}[{index}].name", format_value(namespace.name), allowed, fix)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TagRules:
+    """What a cloud allows in the keys and values of tags, as patterns and in words; `own` are the beginnings of others' keys."""
+
+    key: str
+    value: str
+    allowed: str
+    own: tuple[str, ...]
+
+
+def tag_problems(tags: Mapping[str, str], cloud: TagRules) -> Iterator[Problem]:
+    """Tags that a cloud would reject, or that belong to Holdfast or to the cloud."""
+    for key, value in tags.items():
+        at = f"{PLATFORM}.tags.{key}"
+        if key.lower().startswith(cloud.own):
+            allowed = f"a key that does not start with {', '.join(cloud.own)}, which others use"
+            yield Problem(at, format_value(value), allowed, "Write another key.")
+        elif not re.fullmatch(cloud.key, key, re.ASCII) or not re.fullmatch(cloud.value, value, re.ASCII):
+            yield Problem(at, format_value(value), cloud.allowed, "Leave out the other characters.")
+
+
 def minor_version_problems(version: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
     """A version without the admission policies for `taints`, or with a patch number, which the cloud chooses."""
     field, minor = f"{CLUSTER}.version", ".".join(version.split(".")[:2])
@@ -312,7 +334,7 @@ class MachineMarket:
     allowed: str
     fix: str
     what: str = "instance type"
-    elsewhere: Collection[str] = ()
+    elsewhere: Mapping[str, Machine] = field(default_factory=dict[str, Machine])
     setting: str = ""
     region: str = ""
 
@@ -326,7 +348,7 @@ def market_of(cloud: str, region: str, *, what: str, setting: str, command: str)
         allowed=f"one of the {len(here)} {what}s that {region} offers",
         fix=f"Write one that `{command}` lists.",
         what=what,
-        elsewhere=catalogue.keys() - here.keys(),
+        elsewhere={name: machine for name, machine in catalogue.items() if name not in here},
         setting=setting,
         region=region,
     )
@@ -346,7 +368,7 @@ _MOST_REGIONS_SHOWN: Final = 6
 
 def unknown_machine_problem(name: str, market: MachineMarket, field: str) -> Problem:
     """The problem of a machine type that a region does not offer, with the one that it offers instead."""
-    close = nearest_machine(name, market.here)
+    close = nearest_machine(name, market)
     if name not in market.elsewhere:
         fix = f'Write "{close}".' if close else market.fix
         return Problem(field=field, value=format_value(name), allowed=market.allowed, fix=fix)
@@ -366,21 +388,42 @@ def unknown_machine_problem(name: str, market: MachineMarket, field: str) -> Pro
 _CLOSE: Final = 0.7
 
 
-def nearest_machine(name: str, known: Mapping[str, Machine]) -> str | None:
-    """The machine type closest to a name, of the architecture of most images unless the name's family says the other."""
+def nearest_machine(name: str, market: MachineMarket) -> str | None:
+    """The machine type of a region that is closest to a name, and may replace it."""
     meant = name.lower()
     # Azure's portal omits the prefix of a VM size.
-    same = next((one for one in known if one.lower() == meant or one.lower().endswith(f"_{meant}")), None)
+    same = next(
+        (one for one in market.here if one.lower() == meant or one.lower().endswith(f"_{meant}")), None
+    )
     if same is not None:
         return same
-    family = set(meant.partition(".")[0])
-    by_lower_case = {
-        one.lower(): one
-        for one, machine in known.items()
-        if machine.arch == "amd64" or set(one.lower().partition(".")[0]) <= family
-    }
+    by_lower_case = {one.lower(): one for one in replacements(name, market)}
     close = get_close_matches(meant, by_lower_case, n=1, cutoff=_CLOSE)
     return by_lower_case[close[0]] if close else None
+
+
+def replacements(name: str, market: MachineMarket) -> Mapping[str, Machine]:
+    """The machines of a region that may replace one of this name or of this family.
+
+    They have its architecture, and GPUs if it has them; for an unknown family the architecture of most images, unless the
+    family's letters say the other.
+    """
+    family = _family(name)
+    known = [*market.here.items(), *market.elsewhere.items()]
+    meant = next((machine for one, machine in known if _family(one) in {family, name.lower()}), None)
+    if meant is not None:
+        kind = (meant.arch, meant.gpus > 0)
+        return {one: each for one, each in market.here.items() if (each.arch, each.gpus > 0) == kind}
+    return {
+        one: each
+        for one, each in market.here.items()
+        if each.arch == "amd64" or set(_family(one)) <= set(family)
+    }
+
+
+def _family(name: str) -> str:
+    """`m7i` of m7i.large, `n2` of n2-standard-4, `dds_v5` of Standard_D4ds_v5: as its cloud names it, in lower case."""
+    return (family_of(name) or name.rpartition(".")[0] or name.partition("-")[0]).lower()
 
 
 def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:

@@ -112,6 +112,11 @@ class MonitoringSection(Section):
         description="the value of the label `release` on both, by which the Prometheus of kube-prometheus-stack selects them",
         examples=["kube-prometheus-stack"],
     )
+    scrapers: Annotated[tuple[DnsLabel, ...], Field(max_length=20)] = Field(
+        default=("monitoring",),
+        description="the namespaces whose pods reach the metrics of the controller and of operators; no others do",
+        examples=["[monitoring]"],
+    )
 
 
 class ControllerSection(Section):
@@ -274,6 +279,9 @@ class PlatformDocument(Section):
     )
 
 
+#: The clouds allow 50 tags or more, some of which are Holdfast's and the cloud's own.
+MOST_TAGS: Final = 30
+
 #: The highest budget in USD an hour: a higher one is a mistake.
 HIGHEST_BUDGET: Final = 1_000_000
 
@@ -298,5 +306,12 @@ class CloudDocument(PlatformDocument):
         default_factory=CloudMirror,
         description="where charts and images come from",
         examples=["{images: registry.example.com/mirror}"],
+    )
+    tags: Mapping[str, str] = Field(
+        default_factory=dict[str, str],
+        max_length=MOST_TAGS,
+        description="on everything that the cloud bills: the tags of AWS and Azure, the labels of Google Cloud. Also on what controllers "
+        "create: machines, their disks and, on AWS, volumes of claims",
+        examples=["{cost-center: ml}"],
     )
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)

@@ -39,7 +39,7 @@ class CustomerKey:
     Google creates the agent when it is first requested; before that no grant can name it.
     """
 
-    name: str
+    name: Input[str]
     storage_agent: str
 
 

@@ -11,6 +11,7 @@ from pulumi_gcp.storage import ManagedFolder, ManagedFolderIamMember
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
+from pulumi_holdfast.kubernetes.network import GKE_ENDPOINTS
 from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 
@@ -152,7 +153,7 @@ def make_namespaces(
             pools=pools,
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
-            identity=Identity(service_account=account),
+            identity=Identity(service_account=account, endpoints=GKE_ENDPOINTS),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )
     return identities

@@ -61,18 +61,18 @@ class ExistingGcpNetwork:
     NAT and private Google access, without which nodes reach neither registries nor buckets.
     """
 
-    network: str
-    subnetwork: str
+    network: Input[str]
+    subnetwork: Input[str]
     pods_range: str
     services_range: str
 
     @property
-    def network_id(self) -> str:
+    def network_id(self) -> Input[str]:
         """The network."""
         return self.network
 
     @property
-    def subnetwork_id(self) -> str:
+    def subnetwork_id(self) -> Input[str]:
         """The subnetwork."""
         return self.subnetwork
 

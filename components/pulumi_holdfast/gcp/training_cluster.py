@@ -72,7 +72,7 @@ class TrainingCluster(pulumi.ComponentResource):
         options = labels.with_transformations(
             opts,
             labels.kubernetes_labels(labels.stack_labels(environment)),
-            labels.google_labels(environment),
+            labels.google_labels({**platform.tags, **labels.environment_labels(environment)}),
         )
         super().__init__("holdfast:gcp:TrainingCluster", name, None, options)
         project = check_project(platform, environment, parent=self)
@@ -86,11 +86,12 @@ class TrainingCluster(pulumi.ComponentResource):
             kubernetes=cluster.kubernetes,
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
         pools = make_pools(platform, project, cluster, parent=self)
         classes = make_classes(platform, pools, cluster=name, after=services.after())
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         classless = (pool.as_pool() for pool in platform.pools if pool.compute_class is None)
         others = other_clusters(platform.clusters, issuer=cluster.workload_identity_issuer, parent=self)
         trusted = _trusted_issuers(platform, project, environment, parent=self)

@@ -26,6 +26,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
 from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
 from pulumi_holdfast.kubernetes.monitoring.component import Monitoring
+from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators
 from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_tiers
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.config.sections import ControllerSection, MonitoringSection, PlatformDocument
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
+    from pulumi_holdfast.kubernetes.network import NodeEndpoint
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
     from pulumi_holdfast.ladder.pools import Pool
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
@@ -68,10 +70,11 @@ class AdmissionPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """The cloud identity of a namespace's jobs: the name and annotations of their service account."""
+    """The cloud identity of a namespace's jobs: the name and annotations of their service account, and where nodes give its credentials."""
 
     service_account: str = SERVICE_ACCOUNT
     annotations: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
+    endpoints: Sequence[NodeEndpoint] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +82,8 @@ class ClusterServices:
     """Installs services in one cluster, as children of `parent`.
 
     `charts` is a directory or an address of charts, `images` a registry; None: upstream's. `replicas` is the number of
-    pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them.
+    pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them. `scrapers` are the
+    namespaces that reach the metrics of operators.
     """
 
     parent: pulumi.Resource
@@ -89,6 +93,7 @@ class ClusterServices:
     images: str | None = None
     replicas: int = 2
     karpenter_metrics: str | None = None
+    scrapers: Sequence[str] = ()
 
     def after(self, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options for a resource in the cluster that depends on `resources`."""
@@ -99,8 +104,8 @@ class ClusterServices:
     def _named(self, concept: str) -> str:
         return naming.part(self.parent.pulumi_resource_name, concept)
 
-    def operators(self) -> Operators:
-        """Install the operators of jobs: JobSet and KubeRay."""
+    def operators(self, namespaces: Sequence[NamespaceSection]) -> Operators:
+        """Install the operators of jobs, JobSet and KubeRay, for these training namespaces."""
         return Operators(
             self._named("operators"),
             opts=self.after(),
@@ -108,6 +113,8 @@ class ClusterServices:
             images=self.images,
             versions=versions.JOB_OPERATORS,
             replicas=self.replicas,
+            scrapers=self.scrapers,
+            namespaces=[namespace.name for namespace in namespaces],
         )
 
     def device_plugins(self, *, region: str, efa: bool = False) -> DevicePlugins:
@@ -184,6 +191,7 @@ class ClusterServices:
                 karpenter_metrics=self.karpenter_metrics,
                 clusters=clusters,
                 accepted=accepted,
+                scrapers=self.scrapers,
             ),
             opts=self.after(definition, *pools),
         )
@@ -235,6 +243,13 @@ def make_training_namespace(
             pools=pools,
             shapes=namespace.as_shapes(),
             quota=namespace.as_quota(pools),
+            network=TrainingNetwork(
+                endpoints=identity.endpoints,
+                allow_from=namespace.network.allow_from,
+                allow_to=namespace.network.allow_to,
+            )
+            if namespace.network.enforced
+            else None,
             accepted=accepted,
             elsewhere=exported_tiers(namespace, others, checkpoint_uri=checkpoint_uri, pools=pools),
         ),

@@ -37,6 +37,7 @@ _EARLIER: Final[Mapping[str, tuple[str, ...]]] = {
         "flowcontrol.apiserver.k8s.io/v1beta2",
         "flowcontrol.apiserver.k8s.io/v1beta3",
     ),
+    "networking.k8s.io/v1": ("extensions/v1beta1",),
     "policy/v1": ("policy/v1beta1",),
     RBAC: ("rbac.authorization.k8s.io/v1alpha1", "rbac.authorization.k8s.io/v1beta1"),
     "scheduling.k8s.io/v1": ("scheduling.k8s.io/v1alpha1", "scheduling.k8s.io/v1beta1"),
@@ -62,6 +63,16 @@ class KubernetesObject(CustomResource):
             {"apiVersion": api_version, "kind": kind, **fields},
             _merged(opts, ResourceOptions(aliases=earlier)),
         )
+
+
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Json:
+    """Return one rule of an RBAC role; `names` restricts it to objects with these names."""
+    return {
+        "apiGroups": [group],
+        "resources": list(resources),
+        "verbs": list(verbs),
+        **({"resourceNames": list(names)} if names else {}),
+    }
 
 
 def in_training_namespaces(*rules: JsonValue) -> Json:
@@ -94,13 +105,13 @@ def admission_policy(
     policy: Input[Json],
     binding: Json,
     parent: Resource,
-) -> None:
-    """Create a policy of `kind` and its binding, which gives it effect, with the specifications of both."""
+) -> KubernetesObject:
+    """Create a policy of `kind` and its binding, which gives it effect and is returned, with the specifications of both."""
     opts = ResourceOptions(parent=parent)
     made = KubernetesObject(name, ADMISSION, kind, {"metadata": metadata, "spec": policy}, opts=opts)
     fields = {"metadata": {"name": metadata["name"]}, "spec": binding}
     after = ResourceOptions(parent=parent, depends_on=[made])
-    KubernetesObject(f"{name}-binding", ADMISSION, f"{kind}Binding", fields, opts=after)
+    return KubernetesObject(f"{name}-binding", ADMISSION, f"{kind}Binding", fields, opts=after)
 
 
 class HelmRelease(CustomResource):

@@ -24,6 +24,8 @@ _ACCOUNT_RESOURCES: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedR
 #: The label of Google Cloud's resources, and the tag of Azure's, with the name of their stack.
 STACK_LABEL: Final = "holdfast-stack"
 
+_NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+
 _Props: TypeAlias = Mapping[str, object]
 
 
@@ -67,16 +69,21 @@ def azure_tags(tags: Mapping[str, str]) -> ResourceTransformation:
     return transformation(tag)
 
 
-def google_labels(stack: str) -> ResourceTransformation:
-    """Add labels to every Google Cloud resource with labels; its own take precedence.
+def environment_labels(stack: str) -> Mapping[str, str]:
+    """The labels of an environment's Google Cloud resources. Google Cloud allows letters, digits, `_` and `-` in keys and values."""
+    return {"managed-by": "holdfast", STACK_LABEL: naming.as_google_label_value(stack)}
 
-    Google Cloud allows letters, digits, `_` and `-` in keys and values.
-    """
-    labels = {"managed-by": "holdfast", STACK_LABEL: naming.as_google_label_value(stack)}
+
+def google_labels(labels: Mapping[str, str]) -> ResourceTransformation:
+    """Add labels to every Google Cloud resource with labels, and to the machines of node pools; its own take precedence."""
 
     def label(kind: str, props: _Props) -> _Props | None:
         if not kind.startswith("gcp:"):
             return None
+        if kind == _NODE_POOL:
+            # GKE puts them on machines and their disks.
+            config = cast("_Props", props["node_config"])
+            return {"node_config": {**config, "resource_labels": {**labels}}}
         return _tagged(props, labels, "resource_labels") or _tagged(props, labels, "labels")
 
     return transformation(label)

@@ -11,6 +11,8 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, J
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
+from pulumi_holdfast.kubernetes.network import network_policy, training_spec
+from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE, RAY_SUBJECT
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_URI,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pulumi import Input
 
     from pulumi_holdfast.kubernetes.fallback_controller.access import Users
+    from pulumi_holdfast.kubernetes.network import TrainingNetwork
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.ladder import Ladder
     from pulumi_holdfast.ladder.quotas import Quota
@@ -63,7 +66,8 @@ class TrainingNamespaceArgs:
     training that needs host devices or locked memory, such as RDMA. `service_account` is the name of the
     pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
     identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
-    `quota` the limit for all its pods together, None for no limit. `accepted` are the user names of the controllers of
+    `quota` the limit for all its pods together, None for no limit. `network` is what reaches its pods and what they reach, None for
+    everything. `accepted` are the user names of the controllers of
     other clusters whose jobs may run in it. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
     cluster and pool.
     """
@@ -77,6 +81,7 @@ class TrainingNamespaceArgs:
     pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
+    network: TrainingNetwork | None = None
     accepted: Users = ()
     elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
         default_factory=dict[tuple[str, str], "Input[Json]"]
@@ -88,9 +93,9 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
-    ResourceQuota and the LimitRange `training`, and the RoleBindings that let the fallback controller move the jobs, and those of other
-    clusters write the copies of theirs. Depend on
-    the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
+    ResourceQuota and the LimitRange `training`, with `network` the NetworkPolicy `holdfast`, and the RoleBindings
+    that let Ray's operator run its jobs, the fallback controller move them, and those of other clusters write the
+    copies of theirs. Depend on the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
     FallbackController.
     """
 
@@ -111,6 +116,11 @@ class TrainingNamespace(ComponentResource):
         # The namespace's name is a plain string, not an output, so that policies know it on preview. The
         # objects are deleted with the namespace: deleting them one by one would take them from running jobs.
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
+        before_ladder: list[KubernetesObject] = []
+        if args.network is not None:
+            before_ladder.append(
+                network_policy(f"{name}-network", args.namespace, training_spec(args.network), inside)
+            )
         KubernetesObject(
             f"{name}-{SERVICE_ACCOUNT}",
             "v1",
@@ -129,40 +139,32 @@ class TrainingNamespace(ComponentResource):
             },
             opts=inside,
         )
+        bound: dict[str, Sequence[object]] = {JOBS_ROLE: [SUBJECT], RAY_ROLE: [RAY_SUBJECT]}
+        if args.accepted:
+            bound[COPIES_ROLE] = [_user(each) for each in args.accepted]
+        before_ladder += [
+            KubernetesObject(
+                f"{name}-{role}",
+                RBAC,
+                "RoleBinding",
+                {
+                    "metadata": {"name": role, "namespace": args.namespace},
+                    "roleRef": role_ref("ClusterRole", role),
+                    "subjects": subjects,
+                },
+                opts=inside,
+            )
+            for role, subjects in bound.items()
+        ]
         KubernetesObject(
             f"{name}-{LADDER}",
             API_VERSION,
             KIND,
             {"metadata": {"name": LADDER, "namespace": args.namespace}, "spec": _spec(args)},
-            opts=inside,
+            # The controller writes its status as soon as it exists, and admission refuses pods in a namespace without it: none
+            # starts before the network policy is there.
+            opts=ResourceOptions.merge(inside, ResourceOptions(depends_on=before_ladder)),
         )
-        KubernetesObject(
-            f"{name}-{JOBS_ROLE}",
-            RBAC,
-            "RoleBinding",
-            {
-                "metadata": {"name": JOBS_ROLE, "namespace": args.namespace},
-                "roleRef": role_ref("ClusterRole", JOBS_ROLE),
-                "subjects": [SUBJECT],
-            },
-            opts=inside,
-        )
-        if args.accepted:
-            users = [
-                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": each}
-                for each in args.accepted
-            ]
-            KubernetesObject(
-                f"{name}-{COPIES_ROLE}",
-                RBAC,
-                "RoleBinding",
-                {
-                    "metadata": {"name": COPIES_ROLE, "namespace": args.namespace},
-                    "roleRef": role_ref("ClusterRole", COPIES_ROLE),
-                    "subjects": users,
-                },
-                opts=inside,
-            )
         if args.quota is not None:
             KubernetesObject(
                 f"{name}-quota",
@@ -182,6 +184,10 @@ class TrainingNamespace(ComponentResource):
                 opts=inside,
             )
         self.register_outputs({})
+
+
+def _user(name: Input[str]) -> Mapping[str, object]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
 
 
 def _spec(args: TrainingNamespaceArgs) -> Mapping[str, object]:

@@ -9,10 +9,11 @@ from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
 
 @dataclass(frozen=True, kw_only=True)
 class Operator:
-    """An operator: the namespace of its pods, and the address of the charts of its project."""
+    """An operator: the namespace of its pods, the address of the charts of its project, and whether it calls the pods of jobs."""
 
     namespace: str
     charts: str
+    calls_jobs: bool = False
 
 
 #: By the name of the chart, which is also the `app.kubernetes.io/name` of the pods.
@@ -20,7 +21,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     "jobset": Operator(namespace="jobset-system", charts="oci://registry.k8s.io/jobset/charts"),
     "karpenter": Operator(namespace="karpenter", charts="oci://public.ecr.aws/karpenter"),
     "kuberay-operator": Operator(
-        namespace="kuberay-system", charts="https://ray-project.github.io/kuberay-helm"
+        namespace="kuberay-system", charts="https://ray-project.github.io/kuberay-helm", calls_jobs=True
     ),
 }
 

@@ -29,9 +29,9 @@ class CheckpointBucketArgs:
 class CheckpointBucket(ComponentResource):
     """The local checkpoint store (`holdfast:index:CheckpointBucket`): a directory, not an object store.
 
-    Creates a PersistentVolume for each training namespace, reserved for its claim. Simulated pods mount
-    nothing, and a trainer on the same machine opens a `file://` address as easily as a bucket's; an object
-    store would be one more process to run. The files stay when the stack is destroyed.
+    Creates a PersistentVolume for each training namespace, reserved for its claim. A training pod
+    opens a `file://` address as easily as a bucket's; an object store would be one more process to run. The
+    files stay when the stack is destroyed.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:

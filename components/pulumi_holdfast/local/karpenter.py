@@ -11,7 +11,14 @@ from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
-from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, RESERVATION_ID, ZONE, CapacityType
+from pulumi_holdfast.ladder.labels import (
+    CAPACITY_TYPE,
+    CONTROLLER_NAMESPACE,
+    GPU_RESOURCE,
+    RESERVATION_ID,
+    ZONE,
+    CapacityType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -146,7 +153,7 @@ class KwokKarpenterArgs:
     """Karpenter's source and what the simulated cloud offers.
 
     `charts` is a directory or address of charts, `version` Karpenter's version, `chart_version` its chart's.
-    The simulated cloud offers `machines` in `zones`, and has `reservations`.
+    The simulated cloud offers `machines` in `zones`, and has `reservations`. `scrapers` are the namespaces that reach its metrics.
     """
 
     charts: str
@@ -155,6 +162,7 @@ class KwokKarpenterArgs:
     machines: Sequence[Machine]
     zones: Sequence[str]
     reservations: Sequence[KwokReservation] = ()
+    scrapers: Sequence[str] = ()
 
 
 class KwokKarpenter(ComponentResource):
@@ -181,6 +189,7 @@ class KwokKarpenter(ComponentResource):
                 chart_version=args.chart_version,
                 values=kwok_karpenter_values(args.version, fingerprint(market)),
                 config_maps={MARKET: {MARKET_FILE: market}},
+                allow_from=[CONTROLLER_NAMESPACE, *args.scrapers],
             ),
             opts=ResourceOptions(parent=self),
         )

@@ -82,10 +82,15 @@ class TrainingCluster(pulumi.ComponentResource):
         )
         self.kubernetes = cluster.kubernetes
         services = ClusterServices(
-            parent=self, cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, replicas=1
+            parent=self,
+            cluster=cluster,
+            kubernetes=cluster.kubernetes,
+            charts=charts,
+            replicas=1,
+            scrapers=platform.fallback.monitoring.scrapers,
         )
 
-        operators = services.operators()
+        operators = services.operators(platform.namespaces)
         karpenter = KwokKarpenter(
             naming.part(name, "karpenter"),
             KwokKarpenterArgs(
@@ -99,6 +104,7 @@ class TrainingCluster(pulumi.ComponentResource):
                     for pool in platform.pools
                     if pool.reservation is not None
                 ],
+                scrapers=services.scrapers,
             ),
             opts=services.after(),
         )

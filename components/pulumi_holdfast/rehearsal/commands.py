@@ -137,6 +137,7 @@ def up(stack: Stack) -> None:
     stack.environment.start()
     with stack.session() as rehearsal:
         _say_summary(rehearsal.up())
+    stack.environment.wait_until_jobs_are_admitted(stack.kubeconfig)
     kubeconfig = stack.kubeconfig.relative_to(stack.workspace.project_root)
     say(f"To reach its API server: export KUBECONFIG={kubeconfig}")
 

@@ -16,6 +16,7 @@ from pulumi_holdfast.rehearsal.watches import SYNCED, Event, Key, ObjectSelector
 
 # `list[Json]` in an annotation below `KubeClient.list` would name that method.
 _Objects: TypeAlias = list[Json]
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _APPLY: Final = "application/apply-patch+yaml"
 _MANAGED: Final[Mapping[str, str]] = {"fieldManager": "holdfast-rehearsal"}
 
@@ -108,6 +109,12 @@ class KubeClient:
         found = self._discovery.find(api_version, kind)
         path = _item(found, namespace, name, subresource)
         return self._call("PATCH", found, path, query=_MANAGED, body=patch, content_type=MERGE)
+
+    def patch_status(self, api_version: str, kind: str, name: str, patch: Json, namespace: str) -> Json:
+        """Merge `patch` strategically into an object's status: conditions by type, so that those of others remain."""
+        found = self._discovery.find(api_version, kind)
+        path = _item(found, namespace, name, "status")
+        return self._call("PATCH", found, path, query=_MANAGED, body=patch, content_type=_STRATEGIC)
 
     def delete(
         self,

@@ -1,4 +1,4 @@
-"""A cluster of the package pulumi-eks with Karpenter and a spot pool of Holdfast. Needs `holdfast[pulumi-eks]`."""
+"""A cluster of the package pulumi-eks with Karpenter and a spot pool of Holdfast. Needs `pulumi-holdfast[pulumi-eks]`."""
 
 import pulumi
 import pulumi_aws as aws

@@ -14,6 +14,7 @@ from pulumi_holdfast.controller.kube.objects import name_of, uid_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from pulumi_holdfast.rehearsal.commands import down
+from pulumi_holdfast.rehearsal.control_plane.configuration import RUNS
 from pulumi_holdfast.rehearsal.control_plane.processes import python_modules_in
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner import OperatorRunner
@@ -32,6 +33,7 @@ from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied
 from pulumi_holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from pulumi_holdfast.rehearsal.scenarios.training import TrainingPlace
 from pulumi_holdfast.rehearsal.stacks import Stack
 from tests.support.clusters.control_plane import CHECKOUT, processes_of
 from tests.support.platform import platform_workspace
@@ -120,9 +122,50 @@ def test_only_the_workers_of_a_rayjob_run_on_spot(platform: Platform) -> None:
     assert seen.submitters
 
 
-def test_a_jobset_walks_its_ladder_down_and_back_up(platform: Platform) -> None:
-    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
+@pytest.mark.parametrize(
+    ("labels", "namespace_labels", "runs"),
+    [
+        ({}, {}, False),
+        ({"holdfast.dev/runs": "process"}, {}, True),
+        ({}, {"holdfast.dev/runs": "process"}, False),
+        ({"batch.kubernetes.io/job-name": "train"}, {"holdfast.dev/runs": "process"}, True),
+        ({"ray.io/cluster": "train"}, {"holdfast.dev/runs": "process"}, True),
+    ],
+)
+def test_a_pod_runs_as_a_process_if_it_or_its_namespace_asks_for_it(
+    client: KubeClient, labels: Json, namespace_labels: Json, runs: bool
+) -> None:
+    name = "asks" if namespace_labels else "does-not-ask"
+    namespace: Json = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": namespace_labels},
+    }
+    client.apply(namespace, field_manager="test", force=True)
+    client.apply(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}},
+        field_manager="test",
+        force=True,
+    )
+    pod = client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "any", "namespace": name, "labels": labels},
+            "spec": {"containers": [{"name": "any", "image": "any"}]},
+        },
+        dry_run=True,
+    )
+    assert (mapping(mapping(pod["metadata"]).get("labels")).get(RUNS.key) == RUNS.value) is runs
+
+
+def test_a_training_walks_its_ladder_and_ends_with_the_weights_of_an_uninterrupted_run(
+    platform: Platform, workspace: Workspace
+) -> None:
+    place = TrainingPlace.of(workspace, "local")
+    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-training"), place)
     assert unmet_by_walk(seen) == []
+    assert sum(seen.training.repeated) > 0
 
 
 # It takes two minutes; the steps of the scenario are unit tests.

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import FOLLOWS, PROGRESS
-from tests.support.clusters.plugin import TIERS, PluginCluster, TrainingPods
+from pulumi_holdfast.rehearsal.control_plane.configuration import RUNS
+from pulumi_holdfast.rehearsal.operator_runner.training.logs import logs_of_namespace
+from tests.support.clusters.operators import STACK
+from tests.support.clusters.plugin import TIERS, TRAINER, PluginCluster
 from tests.support.clusters.reconciler import NAMESPACE, jobset, policy, wait_until
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
+from tests.support.training_program import TRAINING
 
 pytestmark = pytest.mark.cluster
 
@@ -124,47 +129,32 @@ def test_errors_name_the_fix_and_show_no_traceback(cluster: PluginCluster, job: 
 def test_drill_needs_the_right_to_take_a_node_and_finds_what_train_py_lost(
     cluster: PluginCluster, ladder: None, tmp_path: Path
 ) -> None:
-    training = TrainingPods(
-        cluster=cluster,
-        job="drilled",
-        folder=tmp_path,
-        kills=True,
-        environment={
-            "STEPS": "100000",
-            "STEPS_BETWEEN_CHECKPOINTS": "8",
-            "SECONDS_PER_STEP": "1",
-            # Longer than one look of the drill, also on a busy machine.
-            "SECONDS_BETWEEN_REPORTS": "3",
-        },
-    )
-    cluster.loop.apply(jobset("drilled"))
-    with training.running():
-        cluster.loop.wait_on("drilled", "spot-a")
-        wait_until(lambda: progress(cluster) > 10, "it trains beyond its first checkpoint", seconds=180)
-        refused = cluster.kubectl("holdfast", "drill", "drilled", "--yes")
-        assert refused.returncode == 1
-        assert "no right to get nodes; patch nodes" in refused.stderr
+    cluster.loop.apply(training_jobset(tmp_path / "checkpoints"))
+    cluster.loop.wait_on("drilled", "spot-a")
+    wait_until(lambda: progress(cluster) > 10, "it trains beyond its first checkpoint", seconds=180)
+    refused = cluster.kubectl("holdfast", "drill", "drilled", "--yes")
+    assert refused.returncode == 1
+    assert "no right to get nodes; patch nodes" in refused.stderr
 
-        words = (
-            "holdfast",
-            "drill",
-            "jobset/drilled",
-            "-n",
-            NAMESPACE,
-            "--yes",
-            "--timeout",
-            "10m",
-            "-o",
-            "json",
-        )
-        ended = cluster.kubectl(*words, kubeconfig=cluster.administrator, seconds=700)
-    assert ended.returncode == 0, (
-        f"{ended.stdout}{ended.stderr}{[log.read_text()[-500:] for log in training.logs]}"
+    words = (
+        "holdfast",
+        "drill",
+        "jobset/drilled",
+        "-n",
+        NAMESPACE,
+        "--yes",
+        "--timeout",
+        "10m",
+        "-o",
+        "json",
     )
+    ended = cluster.kubectl(*words, kubeconfig=cluster.administrator, seconds=700)
+    logs = first_workers_logs(cluster)
+    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}{[log[-500:] for log in logs]}"
     found = json.loads(ended.stdout)
-    assert len(training.logs) == 2
-    last = training.numbers_after("step ", training.logs[0])[-1]
-    (resumed,) = training.numbers_after("continues from step ", training.logs[1])
+    killed, continued = logs
+    last = numbers_after("step ", killed)[-1]
+    (resumed,) = numbers_after("continues from step ", continued)
     assert resumed == found["progressAfter"]
     # The program was killed: between its last report and its end are the steps between two reports at most.
     assert 0 <= (last - resumed) - found["stepsLost"] <= 4
@@ -174,6 +164,53 @@ def test_drill_needs_the_right_to_take_a_node_and_finds_what_train_py_lost(
     assert cluster.loop.state("drilled")["evictions"] == 1
     nodes = cluster.loop.client.list("v1", "Node")
     assert not [each for each in nodes if obj(each.get("spec")).get("unschedulable")]
+
+
+def training_jobset(checkpoints: Path) -> Json:
+    """A JobSet that trains in processes; a shell in front of the program ignores SIGTERM, so it is killed."""
+    job = jobset("drilled")
+    spec = obj(job["spec"])
+    (first,) = objects(spec["replicatedJobs"])
+    template = obj(first["template"])
+    child = obj(template["spec"])
+    pods = obj(child["template"])
+    (container,) = objects(obj(pods["spec"])["containers"])
+    variables = {
+        "CHECKPOINT_URI": checkpoints.as_uri(),
+        "STEPS": "100000",
+        "STEPS_BETWEEN_CHECKPOINTS": "8",
+        "SECONDS_PER_STEP": "1",
+        # Longer than one look of the drill, also on a busy machine.
+        "SECONDS_BETWEEN_REPORTS": "3",
+    }
+    env: list[Json] = [{"name": name, "value": value} for name, value in variables.items()]
+    env.append({"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
+    program = f"python {TRAINING / 'train.py'}; exit $?"
+    runs: Json = {**container, "image": "python:3.13-slim", "command": ["sh", "-c", program], "env": env}
+    metadata = obj(pods["metadata"])
+    labeled: Json = {
+        "metadata": {**metadata, "labels": {**obj(metadata.get("labels") or {}), RUNS.key: RUNS.value}},
+        "spec": {
+            **obj(pods["spec"]),
+            "containers": [runs],
+            "serviceAccountName": TRAINER,
+            "terminationGracePeriodSeconds": 1,
+        },
+    }
+    trains: Json = {**first, "template": {**template, "spec": {**child, "template": labeled}}}
+    return {**job, "spec": {**spec, "replicatedJobs": [trains]}}
+
+
+def first_workers_logs(cluster: PluginCluster) -> list[str]:
+    """What the first worker of each gang has printed, first gang first."""
+    folder = cluster.loop.workspace.logs_dir(STACK)
+    logs = [log for _, log in logs_of_namespace(folder, NAMESPACE) if "-0-0-" in log.parts[-3]]
+    return [log.read_text() for log in sorted(logs, key=lambda log: log.stat().st_mtime)]
+
+
+def numbers_after(words: str, log: str) -> list[int]:
+    """The numbers that a log has after these words."""
+    return [int(line.removeprefix(words)) for line in log.splitlines() if line.startswith(words)]
 
 
 def progress(cluster: PluginCluster) -> int:

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pulumi_holdfast.controller.jobs.cached_objects import cached_job, trim_child, trim_node, trim_pod
+from pulumi_holdfast.controller.jobs.cached_objects import cached_job, trim_child
 from pulumi_holdfast.controller.jobs.kinds import KINDS
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory
 from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.jobs.trimmed_objects import trim_node, trim_pod
 from pulumi_holdfast.controller.kube.client import JOB
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, jobset, wait_until
 from tests.support.json_objects import obj

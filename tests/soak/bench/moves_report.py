@@ -1,10 +1,13 @@
 """Runs the measurement of moves on a stack that is up, and prints its tables."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import Final
 
 import psutil
 
+from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import LADDER
 from pulumi_holdfast.rehearsal.errors import FAILURES
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayout
@@ -12,8 +15,12 @@ from pulumi_holdfast.rehearsal.output import render_table
 from pulumi_holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
 from pulumi_holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
 from pulumi_holdfast.rehearsal.stacks import Stack
-from tests.soak.bench.moves import Cost, Measured, Meter, MoveBenchmark, Spread, Wave, spread
-from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
+from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET
+from tests.soak.bench.moves import Cost, Measured, Meter, MoveBenchmark, Spread, Steps, Wave, spread
+from tests.soak.bench.moves_manifests import NAMESPACE, POOLS, ladder, nodes
+from tests.support.background import repeating
+from tests.support.builders.gang_jobset import gang_jobset
+from tests.support.clusters.hostile import HOSTILE, VICTIM, large_jobset, pod_of_victim, throw
 
 _MIB: Final = 1024 * 1024
 TIMES: Final = ("jobs", "what", "decided", "pods gone", "resumed", "nodes for all", "19 of 20", "ratio")
@@ -100,6 +107,11 @@ def _mib(cost: Cost) -> str:
 
 
 SIZES: Final = (1, 100, 1000)
+BESIDE: Final = ("step of a move", "alone", "beside a hostile tenant", "ratio", "reached")
+#: The moves of other tenants' jobs are not slower by more than 20 % beside a hostile tenant.
+MOST_BESIDE: Final = 1.2
+_LARGE_JOBS: Final = 30
+_HOSTILE_PODS: Final = 1000
 
 
 # Of the API server, etcd and both controllers together; measured at 1,000 jobs, with room.
@@ -136,6 +148,57 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
         for row in time_rows(found[-1]):
             say(f"  {row[1]}: {row[5]}")
     _print_tables(found, say)
+    if found:
+        beside = measure_beside_hostile(client, meter, found[0].jobs, say)
+        say("")
+        say(render_table(BESIDE, beside_rows(found[0], beside)))
+
+
+def measure_beside_hostile(
+    client: KubeClient, meter: Meter, jobs: int, say: Callable[[str], None]
+) -> Measured:
+    """Measure the same moves while the objects of a hostile tenant are there, and one of them changes each second."""
+    clone_namespace(client, HOSTILE, {**ladder(1, -1), "metadata": {"name": LADDER, "namespace": HOSTILE}})
+    victim = gang_jobset(VICTIM, HOSTILE, pods=1, pool=POOLS[0], cpu="1", failure_policy={"maxRestarts": 20})
+    throw(client, [victim])
+    admitted = throw(client, [large_jobset(each, pool=POOLS[0]) for each in range(_LARGE_JOBS)])
+    pods = throw(client, [pod_of_victim(each) for each in range(_HOSTILE_PODS)])
+    say(
+        f"moves of {jobs} jobs beside {admitted} of {_LARGE_JOBS} large JobSets and {pods} pods of another tenant"
+    )
+    numbers = count()
+
+    def change() -> None:
+        noted: Json = {"metadata": {"annotations": {"example.com/number": str(next(numbers))}}}
+        client.merge_patch(*JOBSET, VICTIM, noted, namespace=HOSTILE)
+
+    with repeating(change, 1.0):
+        return MoveBenchmark(client=client, meter=meter).measure(jobs)
+
+
+def beside_rows(alone: Measured, beside: Measured) -> list[Sequence[str]]:
+    """Return a row for each step of a move: the medians alone and beside a hostile tenant, their ratio, and the aim."""
+    steps: dict[str, Callable[[Steps], float | None]] = {
+        "decided": lambda each: each.decided,
+        "resumed": lambda each: each.resumed,
+        "nodes for all": lambda each: each.bound,
+    }
+    rows: list[Sequence[str]] = []
+    for name, step in steps.items():
+        one, other = (
+            spread(taken for each in found.move.steps if (taken := step(each)) is not None).median
+            for found in (beside, alone)
+        )
+        rows.append(
+            (
+                name,
+                f"{other:.2f} s",
+                f"{one:.2f} s",
+                _ratio(one, other),
+                "yes" if one / other <= MOST_BESIDE else "no",
+            )
+        )
+    return rows
 
 
 def _print_tables(found: Sequence[Measured], say: Callable[[str], None]) -> None:

@@ -106,7 +106,7 @@ def test_ray_train_goes_on_in_a_new_cluster_after_the_old_one_was_killed(
 
 
 def test_ray_train_goes_on_when_a_worker_is_killed(ray: Run, undisturbed: Attempt) -> None:
-    attempt = ray.attempt(end=signal.SIGKILL, after=70, victim=r"RayTrainWorker pid=(\d+)\S* goes on")
+    attempt = ray.attempt(end=signal.SIGKILL, after=70, victim=r"RayTrainWorker pid=(\d+)\S* continues from")
     assert attempt.code == 0, f"the driver saw it through: {attempt.said}"
     assert attempt.said.count("continues from step") == 2, "the workers were started again"
     assert attempt.weights == undisturbed.weights, "each step was counted once"

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pulumi_holdfast.controller.jobs.caches import Caches
-from pulumi_holdfast.controller.loop.observer import GangContention, Observer, PodHistories
+from pulumi_holdfast.controller.loop.contention import GangContention
+from pulumi_holdfast.controller.loop.observer import Observer, PodHistories
 from pulumi_holdfast.ladder.labels import TRAINING
 from tests.support.builders.fallback_objects import NAMESPACE, NOW, jobset, rayjob, with_metadata
 

@@ -245,7 +245,7 @@ CHANGES: tuple[Change, ...] = (
            apply=_set("helm.sh/v3:Release", {}, "values", "settings", name="main-karpenter-operator-controller")),
     Change(what="no event goes to the queue", rule="interruption-queue-configured", stacks=AWS, apply=_all_gone(":EventTarget")),
     Change(what="no rule is for the notice", rule="interruption-queue-configured", stacks=AWS,
-           apply=_gone(":EventRule", "main-karpenter-interruption-spot-interruption")),
+           apply=_gone(":EventRule", "main-karpenter-interruption-spot")),
     Change(what="nothing creates the role of spot", rule="spot-service-linked-role-exists", stacks=AWS,
            apply=lambda p: without(p, *every(p, "ServiceLinkedRole"))),
     Change(what="the bucket may be made public", rule="checkpoint-storage-protected", stacks=AWS, apply=_gone(":BucketPublicAccessBlock")),

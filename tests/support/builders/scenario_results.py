@@ -7,6 +7,7 @@ from pulumi_holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
 from pulumi_holdfast.rehearsal.scenarios.placement import PodPlacement
 from pulumi_holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import SpotRestart
+from pulumi_holdfast.rehearsal.scenarios.training import Attempt, TrainingRun
 from pulumi_holdfast.rehearsal.timeline.traces import Move, PodTrace
 
 SPOT = PodPlacement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
@@ -73,6 +74,28 @@ def move(source: str, target: str, at: float, *, bound: float | None = 3.0) -> M
     )
 
 
+def training_attempt(
+    pool: str, began: int, reached: int, *, weights: str | None = None, lost: str = ""
+) -> Attempt:
+    """An attempt that took step after step."""
+    pod = PodTrace(
+        uid=f"{pool}-{began}", name="t-w-0-0-abcde", pool=pool, attempt=0, child="t", owner="o", born_at=START
+    )
+    return Attempt(
+        pod=pod, lost=lost, began=began, steps=tuple(range(began + 1, reached + 1)), weights=weights
+    )
+
+
+def training_run(*attempts: Attempt) -> TrainingRun:
+    """A training of a hundred steps that lost a machine without notice; by default exact at its end."""
+    usual = (
+        training_attempt("a-spot", 0, 30, lost="DeletionByPodGC"),
+        training_attempt("a-spot", 20, 60),
+        training_attempt("a", 60, 100, weights="[1.0, 2.0]"),
+    )
+    return TrainingRun(steps=100, attempts=attempts or usual, undisturbed="[1.0, 2.0]")
+
+
 def walk(
     *,
     evictions: int = 3,
@@ -95,4 +118,5 @@ def walk(
         overlaps=overlaps,
         gang=gang,
         ended_at=START + timedelta(seconds=120),
+        training=training_run(),
     )

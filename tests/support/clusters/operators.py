@@ -86,12 +86,13 @@ class OperatorCluster:
     workspace: Workspace
 
     def install(self, release: str, chart: Path, namespace: str, values: Json | None = None) -> None:
-        """Install a chart and wait until its pods are ready."""
+        """Install a chart, or change its release, and wait until its pods are ready."""
         with NamedTemporaryFile("w", suffix=".yaml") as file:
             yaml.safe_dump(values or {}, file)
             file.flush()
             what = (
-                "install",
+                "upgrade",
+                "--install",
                 release,
                 chart,
                 "--values",

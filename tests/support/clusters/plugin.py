@@ -1,26 +1,20 @@
 """A cluster with the fallback controller, a user with the rights of one namespace, and the plugin as the user installs it."""
 
-import base64
 import os
-import signal
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
 import yaml
 
 from pulumi_holdfast.cli.kubectl.bundle import build
-from pulumi_holdfast.controller.kube.objects import annotations_of, name_of, uid_of
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
 from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, namespace_rules
 from pulumi_holdfast.ladder.json import Json
-from tests.support.background import repeating
-from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, replica
 from tests.support.json_objects import obj, objects
@@ -142,98 +136,3 @@ def _kubeconfig(loop: LoopCluster) -> Json:
         "contexts": [{"name": "training", "context": context}],
         "current-context": "training",
     }
-
-
-@dataclass(kw_only=True)
-class TrainingPods:
-    """Runs `examples/training/train.py` for the first pod of a job, as its kubelet would: a process for each pod.
-
-    A pod that terminates has its program notified with SIGTERM, or killed under `kills`. `logs` has the output of each
-    process in order.
-    """
-
-    cluster: PluginCluster
-    job: str
-    folder: Path
-    kills: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    logs: list[Path] = field(default_factory=list[Path])
-    _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
-
-    @contextmanager
-    def running(self) -> Generator[None]:
-        """Run for the length of the block."""
-        _write_account(self.cluster.loop, self.folder / "account")
-        try:
-            with repeating(self._run, 0.05):
-                yield
-        finally:
-            for process in self._running.values():
-                process.kill()
-                process.wait(30)
-
-    def numbers_after(self, words: str, log: Path) -> list[int]:
-        """The steps that a process has printed after these words."""
-        lines = log.read_text().splitlines()
-        return [int(line.removeprefix(words)) for line in lines if line.startswith(words)]
-
-    def _run(self) -> None:
-        labels = f"jobset.sigs.k8s.io/jobset-name={self.job}"
-        pods = self.cluster.loop.client.list("v1", "Pod", namespace=NAMESPACE, label_selector=labels)
-        firsts = {uid_of(pod): pod for pod in pods if _index(pod) == "0"}
-        for uid, process in list(self._running.items()):
-            if uid not in firsts or _ends(firsts[uid]):
-                process.send_signal(signal.SIGKILL if self.kills else signal.SIGTERM)
-                process.wait(60)
-                del self._running[uid]
-        for uid, pod in firsts.items():
-            if uid not in self._running and obj(pod["status"]).get("phase") == "Running" and not _ends(pod):
-                self._running[uid] = self._start(name_of(pod))
-
-    def _start(self, pod: str) -> subprocess.Popen[bytes]:
-        server = self.cluster.loop.client.server.removeprefix("https://")
-        host, _, port = server.rpartition(":")
-        log = self.folder / f"program-{len(self.logs)}.log"
-        self.logs.append(log)
-        with log.open("wb") as out:
-            return subprocess.Popen(
-                [sys.executable, str(CHECKOUT / "examples" / "training" / "train.py")],
-                env={
-                    "PATH": os.environ["PATH"],
-                    "CHECKPOINT_URI": (self.folder / "checkpoints").as_uri(),
-                    "SERVICE_ACCOUNT_FOLDER": str(self.folder / "account"),
-                    "KUBERNETES_SERVICE_HOST": host,
-                    "KUBERNETES_SERVICE_PORT": port,
-                    "POD_NAME": pod,
-                    "JOB_COMPLETION_INDEX": "0",
-                    "SECONDS_BETWEEN_REPORTS": "0",
-                    "SECONDS_PER_STEP": "0.1",
-                    **self.environment,
-                },
-                stdout=out,
-                stderr=out,
-            )
-
-
-def _write_account(loop: LoopCluster, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    cluster = obj(objects(cast("Json", yaml.safe_load(loop.kubeconfig.read_text()))["clusters"])[0])[
-        "cluster"
-    ]
-    known = obj(cluster)
-    if "certificate-authority-data" in known:
-        authority = base64.b64decode(str(known["certificate-authority-data"]))
-    else:
-        authority = Path(str(known["certificate-authority"])).read_bytes()
-    (folder / "ca.crt").write_bytes(authority)
-    (folder / "namespace").write_text(NAMESPACE)
-    (folder / "token").write_text(loop.client.service_account_token(NAMESPACE, TRAINER, _TOKEN_SECONDS))
-
-
-def _index(pod: Json) -> str:
-    return str(annotations_of(pod).get(_INDEX))
-
-
-def _ends(pod: Json) -> bool:
-    is_over = obj(pod["status"]).get("phase") in {"Failed", "Succeeded"}
-    return is_over or bool(obj(pod["metadata"]).get("deletionTimestamp"))

@@ -83,10 +83,10 @@ class Replica:
         """Whether a log line has these words in its message."""
         return any(words in str(line["message"]) for line in self.log())
 
-    def answers(self, path: str) -> str | None:
-        """What it serves, None where it refuses or does not answer."""
+    def answers(self, path: str, *, seconds: float = 5) -> str | None:
+        """What it serves, None where it refuses or does not answer in time."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=seconds) as answer:
                 return cast("bytes", answer.read()).decode()
         except (URLError, OSError):
             return None

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.aws.config.sections import AwsExistingNetwork, AwsNewNetwork, AwsPlatform
 from pulumi_holdfast.config.cidrs import MOST_ZONES, plan_subnets
-from pulumi_holdfast.config.rules import nearest_machine
+from pulumi_holdfast.config.rules import market_of, nearest_machine
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.machines import machine_catalogue, regions
+from pulumi_holdfast.ladder.machines import regions
 from pulumi_holdfast.stack_program import load_platform
 from tests.support.builders.configurations import (
     AWS_REGION,
@@ -143,7 +143,7 @@ def test_every_valid_number_of_zones_can_be_divided(region: str, zones: int) -> 
     ("name", "fix"), [("m9z.large", "amd64"), ("m7g.lrage", "arm64"), ("m7i.xlrage", "amd64")]
 )
 def test_the_fix_of_an_unknown_type_keeps_the_architecture(name: str, fix: str) -> None:
-    known = machine_catalogue("aws")
-    near = nearest_machine(name, known)
+    market = market_of("aws", "us-west-2", what="instance type", setting="", command="")
+    near = nearest_machine(name, market)
     assert near is not None
-    assert known[near].arch == fix
+    assert market.here[near].arch == fix

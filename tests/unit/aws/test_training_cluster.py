@@ -399,3 +399,40 @@ def test_every_resource_is_what_the_cloud_publishes_about_its_api(name: str) -> 
 def test_what_replaces_a_resource_is_recorded_for_every_type(name: str) -> None:
     registered = {one.type for one in stack(name) if one.type.startswith("aws:")}
     assert registered <= recorded_replacing().keys()
+
+
+def test_the_versions_and_the_repair_of_a_stack_file_reach_what_is_registered() -> None:
+    def choose(document: Document) -> None:
+        document["nodes"] = {"image": "1.36.2-20261101", "repair": False}
+        document["cluster"] = {**obj(document["cluster"]), "addons": {"metrics-server": "v0.9.0-eksbuild.2"}}
+
+    recording = composed(aws_platform(choose))
+    group = recording.one(":NodeGroup")
+    assert text(group, "releaseVersion") == "1.36.2-20261101"
+    assert value(group, "nodeRepairConfig", "enabled") is False
+    aliases = {str(objects(each, "spec", "amiSelectorTerms")) for each in recording.of(":EC2NodeClass")}
+    assert aliases == {"[{'alias': 'al2023@v20261101'}]"}
+    karpenter = recording.one(":Release", "main-karpenter-operator-controller")
+    assert value(karpenter, "values", "settings", "featureGates", "nodeRepair") is False
+    addons = {text(each, "addonName"): text(each, "addonVersion") for each in recording.of(":Addon")}
+    assert addons["metrics-server"] == "v0.9.0-eksbuild.2"
+    assert addons["coredns"] != "v0.9.0-eksbuild.2"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"nodes": {"image": "1.37.0-20261101"}}, "nodes.image"),
+        ({"nodes": {"image": "20261101"}}, "nodes.image"),
+        ({"cluster": {"addons": {"metric-server": "v0.9.0-eksbuild.2"}}}, "cluster.addons"),
+        ({"cluster": {"addons": {"coredns": "latest"}}}, "cluster.addons"),
+    ],
+)
+def test_a_version_that_eks_cannot_have_is_refused(change: Document, field: str) -> None:
+    def apply(document: Document) -> None:
+        for name, fields in change.items():
+            document[name] = {**obj(document.get(name)), **obj(fields)}
+
+    with pytest.raises(ConfigError) as raised:
+        aws_platform(apply)
+    assert [problem.field for problem in raised.value.problems] == [f"holdfast:platform.{field}"]

@@ -298,3 +298,10 @@ def test_accepted_jobs_use_the_container_of_their_home_and_no_other(
         assert text(record_of, "privateDnsZoneId") == zone, f"{names.name}: the record is in it"
     private = value(recording.one(":StorageAccount"), "publicNetworkAccess") == "Disabled"
     assert private is (own is not None)
+
+
+@pytest.mark.parametrize("name", ["azure-prod", "azure-dev"])
+def test_the_cluster_may_link_its_dns_zone_to_the_network_of_the_stack(name: str) -> None:
+    recording = stack(name)
+    scope = text(recording.one(":RoleAssignment", "main-cluster-identity-subnet-assignment"), "scope")
+    assert scope == f"{recording.one(':VirtualNetwork').name}-id"

@@ -81,7 +81,7 @@ def test_every_listed_file_exists(section: str) -> None:
     assert not missing, f"{section} lists files that do not exist: {missing}"
 
 
-@pytest.mark.parametrize(("section", "most"), [("## A Kubernetes version", 7), ("## An operator", 9)])
+@pytest.mark.parametrize(("section", "most"), [("## A Kubernetes version", 7), ("## An operator", 10)])
 def test_a_change_touches_few_files(section: str, most: int) -> None:
     assert len(listed(section)) <= most
 

@@ -7,11 +7,13 @@ import pytest
 import yaml
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.quantities import parse_cpu, parse_memory
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner, machine_capacity
 from pulumi_holdfast.ladder.reachability.shape import Resources
 from pulumi_holdfast.stack_program import load_platform
+from tests.support.builders.configurations import new_cluster
 from tests.support.json_objects import obj, objects
 from tests.support.training_program import TRAINING
 
@@ -62,6 +64,53 @@ def test_the_first_job_on_aws_fits_an_empty_account() -> None:
     }
     assert sizes
     assert max(sizes) <= NEW_ACCOUNT
+
+
+def _requests(pod: Json) -> Resources:
+    (container,) = objects(obj(pod["spec"])["containers"])
+    asked = obj(obj(container["resources"])["requests"])
+    return Resources(cpu_millis=parse_cpu(str(asked["cpu"])), memory_mib=parse_memory(str(asked["memory"])))
+
+
+def _fewest_vcpus(platform: AwsPlatform, capacity: CapacityType, pod: Resources) -> int:
+    """The vCPUs of the smallest machine of the stack's pools that takes a pod."""
+    return min(
+        machine.vcpus
+        for pool in platform.pools
+        if pool.capacity is capacity
+        for machine in pool.machines(platform.region)
+        if machine_capacity(machine, Provisioner.EKS).pods_of(pod)
+    )
+
+
+def test_the_guide_says_what_the_ray_job_needs_beside_the_system_nodes() -> None:
+    platform = load_platform(ROOT / "stacks/Pulumi.aws-dev.yaml")
+    assert isinstance(platform, AwsPlatform)
+    cluster = obj(obj(yaml.safe_load(text("aws/rayjob-spot.yaml"))["spec"])["rayClusterSpec"])
+    (workers,) = objects(cluster["workerGroupSpecs"])
+    spot = int(str(workers["replicas"])) * _fewest_vcpus(
+        platform, CapacityType.SPOT, _requests(obj(workers["template"]))
+    )
+    head = _requests(obj(obj(cluster["headGroupSpec"])["template"]))
+    # KubeRay's own pod submits the job, beside the head.
+    beside = Resources(cpu_millis=head.cpu_millis + 500, memory_mib=head.memory_mib + 200)
+    system = new_cluster(platform.cluster).system_nodes.count * platform.system_machines()[0].vcpus
+    on_demand = system + _fewest_vcpus(platform, CapacityType.ON_DEMAND, beside)
+    guide = " ".join((ROOT / "docs/getting-started-aws.md").read_text("utf-8").split())
+    assert f"it needs {spot} vCPUs on spot, and {on_demand} on-demand with the system nodes" in guide
+
+
+@pytest.mark.parametrize("manifest", [each for each in MANIFESTS if "gpu" in each])
+def test_programs_on_gpus_share_memory_which_counts_as_that_of_their_pod(manifest: str) -> None:
+    (replicated,) = objects(obj(yaml.safe_load(text(manifest))["spec"])["replicatedJobs"])
+    pod = obj(obj(obj(replicated["template"])["spec"])["template"])
+    (container,) = objects(obj(pod["spec"])["containers"])
+    (name,) = [each["name"] for each in objects(container["volumeMounts"]) if each["mountPath"] == "/dev/shm"]
+    (shared,) = [
+        obj(each["emptyDir"]) for each in objects(obj(pod["spec"])["volumes"]) if each["name"] == name
+    ]
+    assert shared["medium"] == "Memory"
+    assert parse_memory(str(shared["sizeLimit"])) < _requests(pod).memory_mib / 2
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

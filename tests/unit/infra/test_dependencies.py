@@ -150,9 +150,8 @@ def test_spot_pools_and_identities_of_pods_depend_on_what_they_need_to_start(nam
         earlier = recording.everything_before(pool)
         assert "main-spot-role" in earlier, "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
     for association in recording.of(":PodIdentityAssociation"):
-        if association.name != "main-cluster-services-ebs-identity":
-            earlier = recording.everything_before(association)
-            assert "main-cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
+        earlier = recording.everything_before(association)
+        assert "main-cluster-addons-pod-identity" in earlier, f"{association.name} needs the agent"
 
 
 @pytest.mark.parametrize(

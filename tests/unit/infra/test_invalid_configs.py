@@ -300,7 +300,8 @@ def test_a_typo_in_scaling_causes_no_problem_of_a_pool(kind: str) -> None:
 @pytest.mark.parametrize(
     ("change", "fields"),
     [
-        (changed(".pools[0]", zones=[1, 2]), {".checkpoints.redundancy", ".pools[0].zones"}),
+        (changed(".pools[0]", zones=[1, 2]), {".pools[0].zones"}),
+        (changed(".checkpoints", redundancy="Standard_ZRS"), {".checkpoints.redundancy"}),
         (changed(".checkpoints", redundancy="Standard_LRS"), set[str]()),
     ],
 )

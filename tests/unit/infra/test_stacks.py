@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.builders.configurations import (
     platform_document,
     read,
 )
+from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import mapping, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
@@ -119,6 +121,14 @@ def test_every_kubernetes_object_has_the_labels_and_the_provider_of_the_stack(cl
         if not resource.type.endswith(":Release"):
             found = mapping(resource, "metadata", "labels").items()
             assert found >= marks.items(), f"{resource.name} is found by its label"
+
+
+@every_stack
+def test_no_input_depends_on_where_the_checkout_is(cloud: str, name: str) -> None:
+    """Two checkouts must give one state; only a local stack's kubeconfig and checkpoints are files."""
+    here = [each.name for each in stack(cloud, name) if str(ROOT) in json.dumps(each.inputs, default=str)]
+    of_this_machine = ("checkpoints", "main-cluster-kubernetes") if cloud == "local" else ()
+    assert [each for each in here if not any(part in each for part in of_this_machine)] == []
 
 
 #: What each cloud's SDK calls the tags of a resource.

@@ -55,4 +55,4 @@ def test_the_package_is_installed_from_a_url_and_never_by_its_name_alone(cloud: 
     """The name belongs to another project on PyPI."""
     text = (ROOT / f"templates/{cloud}/requirements.txt").read_text("utf-8")
     required = [line for line in text.splitlines() if not line.startswith("#")]
-    assert required == [f"holdfast[{cloud},policy] @ ${{HOLDFAST}}"]
+    assert required == [f"pulumi-holdfast[{cloud},policy] @ ${{HOLDFAST}}"]

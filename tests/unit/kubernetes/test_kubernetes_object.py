@@ -39,6 +39,12 @@ KINDS: list[tuple[str, str, Json, Json]] = [
     ("apps/v1", "Deployment", {"spec": {"minReadySeconds": 1}}, {"spec": {"min_ready_seconds": 1}}),
     ("policy/v1", "PodDisruptionBudget", {"spec": {"minAvailable": 1}}, {"spec": {"min_available": 1}}),
     (
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        {"spec": {"podSelector": {}, "policyTypes": ["Ingress"]}},
+        {"spec": {"pod_selector": {}, "policy_types": ["Ingress"]}},
+    ),
+    (
         "scheduling.k8s.io/v1",
         "PriorityClass",
         {"value": -10, "preemptionPolicy": "Never"},

@@ -6,6 +6,7 @@ import pytest
 from pulumi import Output
 
 from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, shape_object
+from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
     PodSecurity,
@@ -79,13 +80,29 @@ def test_a_quota_limits_what_pools_cost_in_the_namespace(preview: bool) -> None:
     assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
 
 
+def test_no_pod_is_admitted_before_the_network_policy_of_its_namespace() -> None:
+    recording = recorded(replace(ARGS, network=TrainingNetwork(allow_to=["mlflow"])))
+    policy = recording.one(":NetworkPolicy")
+    assert policy.inputs["metadata"] == {"name": "holdfast", "namespace": "vision"}
+    assert policy.name in recording.everything_before(recording.one(":FallbackPolicy"))
+    assert not recorded().of(":NetworkPolicy")
+
+
 def test_the_fallback_controller_may_move_the_jobs() -> None:
-    binding = recorded().one(":RoleBinding")
+    binding = recorded().one(":RoleBinding", "vision-fallback-controller-jobs")
     assert text(binding, "metadata", "namespace") == "vision"
     assert text(binding, "roleRef", "name") == "fallback-controller-jobs"
     assert binding.inputs["subjects"] == [
         {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
     ]
+
+
+def test_kuberay_may_run_the_jobs() -> None:
+    binding = recorded().one(":RoleBinding", "vision-kuberay-jobs")
+    assert text(binding, "metadata", "namespace") == "vision"
+    assert text(binding, "roleRef", "name") == "kuberay-jobs"
+    (subject,) = objects(binding, "subjects")
+    assert subject == {"kind": "ServiceAccount", "name": "kuberay-operator", "namespace": "kuberay-system"}
 
 
 def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -> None:
@@ -104,7 +121,9 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
     recording = recorded(replace(ARGS, quota=QUOTA))
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
-    assert len(inside) == 6, "service account, checkpoints, ladder, quota, default requests and role binding"
+    assert len(inside) == 7, (
+        "service account, checkpoints, ladder, quota, default requests and two role bindings"
+    )
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} is created in the namespace"
         assert resource.deleted_with == "vision-namespace", f"{resource.name} is deleted with the namespace"

@@ -98,9 +98,8 @@ def test_an_eks_cluster_trusts_the_issuers_of_clusters_on_this_machine_that_its_
     }
 
 
-@pytest.mark.parametrize("cloud", ["local", ""])
-def test_profile_of_another_cloud_is_empty(cloud: str, tmp_path: Path) -> None:
-    profile = api_server_profile(cloud)
+def test_profile_of_another_cloud_is_empty(tmp_path: Path) -> None:
+    profile = api_server_profile("")
     assert (profile.arguments, profile.objects) == ((), "")
     profile.apply_to(tmp_path / "no-kubeconfig")
 

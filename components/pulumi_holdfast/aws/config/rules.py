@@ -19,12 +19,14 @@ from pulumi_holdfast.aws.config.sections import (
     AwsPlatform,
     AwsPool,
     AwsPullThroughCache,
+    AwsSystemNodes,
 )
 from pulumi_holdfast.aws.control_plane.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_problems, plan_subnets
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM, checked, parse
 from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
@@ -65,6 +67,7 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         yield Problem(f"{rules.CHECKPOINTS}.dropKey", "true with kms: true", allowed, "Leave it out.")
     yield from _pull_through_cache(platform)
     yield from _network(platform)
+    yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
@@ -73,6 +76,16 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}",
     )
 
+
+_TAGS: Final = rules.TagRules(
+    key=r"[\w .:/=+@-]{1,128}",
+    value=r"[\w .:/=+@-]{0,256}",
+    allowed="a key of 1 to 128 and a value of up to 256 letters, digits, spaces and `_.:/=+-@`",
+    own=(
+        *("aws:", "eks:", "karpenter", "kubernetes.io/", "k8s.io/", "ebs.csi.aws.com/", "csivolumename"),
+        *("app.kubernetes.io/managed-by", "holdfast"),
+    ),
+)
 
 _WIDEST_SERVICES: Final = 12
 _NARROWEST_SERVICES: Final = 24
@@ -88,6 +101,10 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
             allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
             fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
         )
+    elif int(platform.nodes.image.split(".")[1]) > int(cluster.version.split(".")[1]):
+        got = f"{format_value(platform.nodes.image)}, whose kubelet is newer than the control plane"
+        fix = "Leave it out, or upgrade cluster.version first."
+        yield Problem(f"{PLATFORM}.nodes.image", got, f"a release of {cluster.version} or older", fix)
     yield from _public_access(cluster)
     services = IPv4Network(cluster.service_cidr)
     private = any(services.subnet_of(one) for one in _FOR_SERVICES)
@@ -97,16 +114,17 @@ def _cluster(cluster: AwsCluster, platform: AwsPlatform, market: rules.MachineMa
         )
         fix = "Leave it out, or write, for example, 172.20.0.0/16."
         yield Problem(f"{rules.CLUSTER}.serviceCidr", format_value(cluster.service_cidr), allowed, fix)
-    if cluster.secrets_key is not None and cluster.secrets_key.split(":")[3] != platform.region:
+    key = known(cluster.secrets_key)
+    if key is not None and key.split(":")[3] != platform.region:
         allowed = f"a key in {platform.region}, the cluster's region"
         fix = "Write a key of this region, or leave it out: the stack then creates one."
-        yield Problem(f"{rules.CLUSTER}.secretsKey", format_value(cluster.secrets_key), allowed, fix)
+        yield Problem(f"{rules.CLUSTER}.secretsKey", format_value(key), allowed, fix)
     if cluster.logs.retain_days not in RETENTION_DAYS:
         close = min(RETENTION_DAYS, key=lambda days: abs(days - cluster.logs.retain_days))
         got = str(cluster.logs.retain_days)
         allowed = f"a period that CloudWatch accepts: {', '.join(map(str, RETENTION_DAYS))} days"
         yield Problem(f"{rules.CLUSTER}.logs.retainDays", got, allowed, f"Write {close}.")
-    yield from _system_machines(cluster.system_nodes.instance_types, market)
+    yield from _system_nodes(cluster.system_nodes, market)
 
 
 def _public_access(cluster: AwsCluster) -> Iterator[Problem]:
@@ -136,8 +154,17 @@ _FEWEST_VCPUS: Final = 2
 _LEAST_MIB: Final = 4096
 
 
-def _system_machines(types: Sequence[str], market: rules.MachineMarket) -> Iterator[Problem]:
+def _system_nodes(nodes: AwsSystemNodes, market: rules.MachineMarket) -> Iterator[Problem]:
     at, catalogue = f"{rules.CLUSTER}.systemNodes.instanceTypes", machine_catalogue("aws")
+    types = nodes.types(market.region)
+    if nodes.instance_types is not None and nodes.size is not None:
+        allowed = "either instanceTypes, or size"
+        yield Problem(
+            f"{rules.CLUSTER}.systemNodes.size",
+            "size in addition to instanceTypes",
+            allowed,
+            "Remove one of the two.",
+        )
     yield from rules.machine_problems(types, market, at)
     machines = {index: catalogue[name] for index, name in enumerate(types) if name in catalogue}
     for index, machine in machines.items():
@@ -154,13 +181,14 @@ def _system_machines(types: Sequence[str], market: rules.MachineMarket) -> Itera
 def _access(platform: AwsPlatform) -> Iterator[Problem]:
     """Principals of another partition, or in two places, and namespaces that the stack does not have."""
     admins = platform.cluster.admins if isinstance(platform.cluster, AwsCluster) else ()
-    principals = [(f"{rules.CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
+    given = [(f"{rules.CLUSTER}.admins[{index}]", admin) for index, admin in enumerate(admins)]
     for index, entry in enumerate(platform.access):
         at = f"{PLATFORM}.access[{index}]"
-        principals.append((f"{at}.principal", entry.principal))
+        given.append((f"{at}.principal", entry.principal))
         yield from rules.training_namespace_problems(
             entry.namespaces, platform.namespaces, f"{at}.namespaces"
         )
+    principals = [(field, text) for field, each in given if (text := known(each)) is not None]
     for field, principal in principals:
         own, partition = principal.split(":")[1], platform.partition
         if own != partition:
@@ -198,16 +226,17 @@ def _pull_through_cache(platform: AwsPlatform) -> Iterator[Problem]:
 
 def _credential(cache: AwsPullThroughCache, region: str, field: str) -> Iterator[Problem]:
     arn, is_open = cache.credential_arn, cache.upstream in OPEN_UPSTREAMS
+    text = known(arn)
     if arn is None and not is_open:
         allowed = f"a secret with credentials of {cache.upstream}, without which ECR does not read it"
         fix = "Create one with `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME`, and write its ARN."
         yield Problem(field, "nothing", allowed, fix)
     elif arn is not None and is_open:
         allowed = f"nothing: ECR reads {cache.upstream} without credentials"
-        yield Problem(field, format_value(arn), allowed, "Leave it out.")
-    elif arn is not None and arn.split(":")[3] != region:
+        yield Problem(field, format_value(text or "an Output"), allowed, "Leave it out.")
+    elif text is not None and text.split(":")[3] != region:
         fix = "Create the secret there, and write its ARN."
-        yield Problem(field, format_value(arn), f"a secret in {region}, the stack's region", fix)
+        yield Problem(field, format_value(text), f"a secret in {region}, the stack's region", fix)
 
 
 def _network(platform: AwsPlatform) -> Iterator[Problem]:
@@ -217,9 +246,8 @@ def _network(platform: AwsPlatform) -> Iterator[Problem]:
         fix = "Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated."
         yield Problem(f"{rules.NETWORK}.isolated", "true, without mirror.images", allowed, fix)
     if isinstance(network, AwsExistingNetwork):
-        yield from rules.duplicate_problems(
-            network.private_subnet_ids, f"{rules.NETWORK}.privateSubnetIds", "subnet"
-        )
+        subnets = known_items(network.private_subnet_ids)
+        yield from rules.duplicate_problems(subnets, f"{rules.NETWORK}.privateSubnetIds", "subnet")
     if isinstance(network, AwsNewNetwork):
         services = platform.cluster.service_cidr if isinstance(platform.cluster, AwsCluster) else None
         taken = {"the cluster's Services": services} if services else {}
@@ -329,14 +357,17 @@ def _machines(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[P
 
 def _families_and_sizes(pool: AwsPool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     chosen = pool.machines(market.region)
+    # A family that only other regions offer is left out, unless nothing remains.
+    matching = pool.machines(None) if chosen else ()
     for place, field, names in ((0, "families", pool.families or ()), (1, "sizes", pool.sizes or ())):
-        useful = {machine.name.split(".")[place] for machine in chosen}
-        known = sorted({name.split(".")[place] for name in market.here})
+        useful = {machine.name.split(".")[place] for machine in matching}
         for index, name in enumerate(names):
             if name not in useful:
-                close = [found for found in get_close_matches(name, known, n=2) if found != name]
+                known = rules.replacements(name, market) if place == 0 else market.here
+                parts = sorted({each.split(".")[place] for each in known})
+                close = [found for found in get_close_matches(name, parts, n=2) if found != name]
                 other = "sizes" if place == 0 else "families"
-                got = f"{format_value(name)}, which matches no machine of this pool in {market.region}"
+                got = f"{format_value(name)}, which matches no machine of this pool{'' if chosen else f' in {market.region}'}"
                 allowed = f"{field} that match a machine together with the pool's {other}"
                 fix = f'Write "{close[0]}", or remove it.' if close else "Remove it."
                 yield Problem(f"{at}.{field}[{index}]", got, allowed, fix)

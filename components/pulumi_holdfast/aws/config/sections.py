@@ -5,14 +5,25 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
+from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS
+from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.cidrs import FEWEST_ZONES, MOST_ZONES
 from pulumi_holdfast.config.clusters import AcceptedClusterSection
 from pulumi_holdfast.config.errors import setting_fix
-from pulumi_holdfast.config.fields import Allowed, Cidr, Section, Text, Variant, error_with_fix
+from pulumi_holdfast.config.fields import (
+    OR_OUTPUT,
+    Allowed,
+    Cidr,
+    Section,
+    Text,
+    TextOrOutput,
+    Variant,
+    error_with_fix,
+)
 from pulumi_holdfast.config.sections import (
     ACCEPTS_FROM_TEXT,
     COMPACT_TEXT,
@@ -33,6 +44,9 @@ from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_machines
 from pulumi_holdfast.ladder.pools import Pool
 
+if TYPE_CHECKING:
+    from pulumi_holdfast.config.fields import TextsOrOutput
+
 #: The keys of the AWS provider, so that there are no second values.
 REGION: Final = "aws:region"
 ASSUME_ROLES: Final = "aws:assumeRoles"
@@ -42,6 +56,8 @@ OPEN_UPSTREAMS: Final = ("public.ecr.aws", "quay.io", "registry.k8s.io")
 CLOSED_UPSTREAMS: Final = ("ghcr.io", "registry-1.docker.io", "registry.gitlab.com")
 _HOSTS_OF_DOCKER_HUB: Final = ("docker.io", "index.docker.io", "hub.docker.com")
 _AZURE_HOST: Final = re.compile(r"[a-z0-9]{5,50}\.azurecr\.io", re.ASCII)
+
+IMAGE_RELEASE: Final = f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}"
 
 _ACCOUNT_DIGITS: Final = 12
 _SESSION: Final = re.compile(r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/.+", re.ASCII)
@@ -148,27 +164,30 @@ AccountId = Annotated[
     str, BeforeValidator(_account), Allowed("the 12 digits of an AWS account, in quotes", '"123456789012"')
 ]
 PrincipalArn = Annotated[
-    str,
+    TextOrOutput,
     AfterValidator(_principal),
     Allowed("the ARN of an IAM role or user", "arn:aws:iam::123456789012:role/platform"),
+    OR_OUTPUT,
 ]
 KeyArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of a symmetric KMS key in the stack's region",
         "arn:aws:kms:us-east-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
         r"arn:(aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})",
         "Write the output of `aws kms describe-key --key-id KEY --query KeyMetadata.Arn`.",
     ),
+    OR_OUTPUT,
 ]
 PolicyArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of an IAM policy",
         "arn:aws:iam::123456789012:policy/boundary",
         r"arn:(aws|aws-cn|aws-us-gov):iam::([0-9]{12}|aws):policy/([\x21-\x7e]+/)*[\w+=,.@-]{1,128}",
         "Write, for example, arn:aws:iam::123456789012:policy/boundary.",
     ),
+    OR_OUTPUT,
 ]
 Upstream = Annotated[
     str,
@@ -188,13 +207,14 @@ RepositoryPrefix = Annotated[
     ),
 ]
 CredentialArn = Annotated[
-    str,
+    TextOrOutput,
     Text(
         "the ARN of a secret of this account and region whose name begins with ecr-pullthroughcache/",
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf",
         r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:ecr-pullthroughcache/[\w/+=.@-]{1,512}",
         "Write the ARN that `aws secretsmanager create-secret --name ecr-pullthroughcache/NAME` prints.",
     ),
+    OR_OUTPUT,
 ]
 IamPath = Annotated[
     str, AfterValidator(_path), Allowed("a path that starts and ends with a slash", "/holdfast/")
@@ -214,8 +234,18 @@ EksClusterName = Annotated[
         "Write one that `aws eks list-clusters` prints.",
     ),
 ]
-VpcId = Annotated[str, _id("the id of a VPC", "vpc", "describe-vpcs --query Vpcs[].VpcId")]
-SubnetId = Annotated[str, _id("the id of a subnet", "subnet", "describe-subnets --query Subnets[].SubnetId")]
+VpcId = Annotated[
+    TextOrOutput, _id("the id of a VPC", "vpc", "describe-vpcs --query Vpcs[].VpcId"), OR_OUTPUT
+]
+SubnetId = Annotated[
+    TextOrOutput,
+    _id("the id of a subnet", "subnet", "describe-subnets --query Subnets[].SubnetId"),
+    OR_OUTPUT,
+]
+if TYPE_CHECKING:
+    SubnetIds: TypeAlias = TextsOrOutput
+else:
+    SubnetIds = Annotated[tuple[SubnetId, ...], Field(min_length=2), OR_OUTPUT]
 ReservationId = Annotated[
     str,
     _id(
@@ -226,16 +256,34 @@ ReservationId = Annotated[
 ]
 
 
+#: Families of one architecture, of which every region offers at least one.
+_SYSTEM_FAMILIES: Final = ("m7i", "m6i", "m7a")
+
+
 class AwsSystemNodes(Section):
     """The on-demand nodes of the operators, which belong to no pool."""
 
-    instance_types: tuple[str, ...] = Field(
-        default=("m7i.large", "m6i.large", "m7a.large"),
+    instance_types: tuple[str, ...] | None = Field(
+        default=None,
         min_length=1,
-        description="of one architecture, without GPUs, with at least 2 vCPUs and 4 GiB each",
+        description="of one architecture, without GPUs, with at least 2 vCPUs and 4 GiB each; by default those of m7i, m6i and m7a in "
+        "`size` that the region offers",
+        examples=["[m7i.large, m6i.large]"],
+    )
+    size: Literal["large", "xlarge", "2xlarge", "4xlarge"] | None = Field(
+        default=None,
+        description="without `instanceTypes`: the size of the machines, `large` by default",
+        examples=["xlarge"],
     )
     # The two replicas of Karpenter need two nodes in two zones.
     count: int = Field(default=2, ge=2, le=10, description="how many")
+
+    def types(self, region: str) -> tuple[str, ...]:
+        """The instance types: those of the configuration, or those of the default families that the region offers."""
+        if self.instance_types is not None:
+            return self.instance_types
+        sold = select_machines(_SYSTEM_FAMILIES, (self.size or "large",), machine_catalogue("aws"), region)
+        return tuple(machine.name for machine in sold)
 
 
 class UpgradePolicy(StrEnum):
@@ -270,6 +318,48 @@ class AwsLogs(Section):
     )
 
 
+def _addons(pins: Mapping[str, str]) -> Mapping[str, str]:
+    for name, version in pins.items():
+        if name not in ADDONS:
+            raise error_with_fix(f"Write one of {', '.join(ADDONS)} instead of {name}.")
+        if not re.fullmatch(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+", version, re.ASCII):
+            raise error_with_fix(
+                f"Write a version that `aws eks describe-addon-versions --addon-name {name}` prints, such as v1.2.3-eksbuild.1."
+            )
+    return pins
+
+
+AddonPins = Annotated[
+    Mapping[str, str],
+    AfterValidator(_addons),
+    Allowed("names of EKS add-ons with their versions", "{metrics-server: v0.8.1-eksbuild.10}"),
+]
+
+
+class AwsNodes(Section):
+    """What all machines of the stack have."""
+
+    image: Annotated[
+        str,
+        Text(
+            "a release of EKS's Amazon Linux 2023 images: its kubelet and its date",
+            IMAGE_RELEASE,
+            r"1\.[0-9]{2}\.[0-9]+-20[0-9]{6}",
+            "Write a release of https://github.com/awslabs/amazon-eks-ami/releases, such as "
+            + IMAGE_RELEASE
+            + ".",
+        ),
+    ] = Field(
+        default=IMAGE_RELEASE,
+        description="the release of EKS's Amazon Linux 2023 images. System nodes move to it at once, pools with `rollOut`",
+    )
+    repair: bool = Field(
+        default=True,
+        description="`false`: Karpenter and EKS replace no node that EKS's node monitoring agent reports as unhealthy. The agent never "
+        "takes a report back, also not of DCGM that started late",
+    )
+
+
 class AwsCluster(ClusterSection):
     """The control plane."""
 
@@ -301,6 +391,12 @@ class AwsCluster(ClusterSection):
         default=None,
         description="the ARN of a KMS key that encrypts the cluster's secrets, by default a key of the stack; cannot be changed on an "
         "existing cluster",
+    )
+    addons: AddonPins = Field(
+        default_factory=dict[str, str],
+        description="versions of EKS add-ons other than those that are pinned for the version of Kubernetes: "
+        + ", ".join(f"`{name}`" for name in ADDONS),
+        examples=["{metrics-server: v0.8.1-eksbuild.10}"],
     )
     upgrade_policy: UpgradePolicy = Field(
         default=UpgradePolicy.EXTENDED,
@@ -375,8 +471,7 @@ class AwsExistingNetwork(AwsNetworkSection):
     )
 
     vpc_id: VpcId = Field(description="the VPC of an existing network, which the stack does not change")
-    private_subnet_ids: tuple[SubnetId, ...] = Field(
-        min_length=2,
+    private_subnet_ids: SubnetIds = Field(
         description="subnets of the VPC in at least two zones, with routes to AWS and, unless `isolated`, to the internet",
         examples=["[subnet-0123456789abcdef0, subnet-0123456789abcdef1]"],
     )
@@ -449,10 +544,10 @@ class AwsPool(KarpenterPoolSection):
     )
     roll_out: bool = Field(default=False, description=ROLL_OUT_TEXT)
 
-    def machines(self, region: str) -> tuple[Machine, ...]:
+    def machines(self, region: str | None) -> tuple[Machine, ...]:
         """The pool's known machine types.
 
-        For a pool by family, those that the region offers, and on a spot pool those that it offers on spot.
+        For a pool by family, those that the region offers, without one those of any; and on a spot pool those on spot.
         """
         catalogue = machine_catalogue("aws")
         if self.instance_types is not None:
@@ -578,6 +673,11 @@ class AwsPlatform(CloudDocument):
         description="who may use the training namespaces ([users](#aws-only))",
         examples=["[{principal: arn:aws:iam::123456789012:role/ml, namespaces: [vision], role: submit}]"],
     )
+    nodes: AwsNodes = Field(
+        default_factory=AwsNodes,
+        description="what all machines have",
+        examples=[f"{{image: {IMAGE_RELEASE}}}"],
+    )
     iam: AwsIam = Field(
         default_factory=AwsIam, description="the stack's IAM roles", examples=["{path: /holdfast/}"]
     )
@@ -621,4 +721,4 @@ class AwsPlatform(CloudDocument):
         if isinstance(self.cluster, AwsExistingCluster):
             return ()
         catalogue = machine_catalogue("aws")
-        return tuple(catalogue[name] for name in self.cluster.system_nodes.instance_types)
+        return tuple(catalogue[name] for name in self.cluster.system_nodes.types(self.region))

@@ -70,7 +70,7 @@ class ClusterAdminsArgs:
 
     cluster_name: Input[str]
     partition: str
-    principals: Sequence[str]
+    principals: Sequence[Input[str]]
 
 
 class ClusterAdmins(ComponentResource):
@@ -81,9 +81,8 @@ class ClusterAdmins(ComponentResource):
 
     def __init__(self, name: str, args: ClusterAdminsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ClusterAdmins", name, None, opts)
-        for principal in args.principals:
-            # In `arn:aws:iam::123456789012:role/platform`, the part after `::` is unique across accounts.
-            who = principal.rpartition("::")[2]
+        for index, principal in enumerate(args.principals):
+            who = _name_of(principal, index)
             entry = AccessEntry(
                 f"{name}-{who}",
                 cluster_name=args.cluster_name,
@@ -107,7 +106,7 @@ class GroupMembersArgs:
     """`groups` are the Kubernetes groups of each IAM principal, by its ARN."""
 
     cluster_name: Input[str]
-    groups: Mapping[str, Sequence[str]]
+    groups: Mapping[Input[str], Sequence[str]]
 
 
 class GroupMembers(ComponentResource):
@@ -119,9 +118,9 @@ class GroupMembers(ComponentResource):
 
     def __init__(self, name: str, args: GroupMembersArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:GroupMembers", name, None, opts)
-        for principal, groups in args.groups.items():
+        for index, (principal, groups) in enumerate(args.groups.items()):
             AccessEntry(
-                f"{name}-{principal.rpartition('::')[2]}",
+                f"{name}-{_name_of(principal, index)}",
                 cluster_name=args.cluster_name,
                 principal_arn=principal,
                 kubernetes_groups=list(groups),
@@ -129,6 +128,11 @@ class GroupMembers(ComponentResource):
                 opts=ResourceOptions(parent=self),
             )
         self.register_outputs({})
+
+
+def _name_of(principal: Input[str], index: int) -> str:
+    """What names a principal's entry: in `arn:aws:iam::123456789012:role/platform`, the part after `::` is unique across accounts."""
+    return principal.rpartition("::")[2] if isinstance(principal, str) else str(index)
 
 
 @dataclass(frozen=True, kw_only=True)

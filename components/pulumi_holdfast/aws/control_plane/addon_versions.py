@@ -7,7 +7,7 @@ plan of an unchanged stack.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -36,10 +36,26 @@ _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
     )
 }
 
+#: The add-ons by the name that EKS gives them, with their field here.
+ADDONS: Final[Mapping[str, str]] = {
+    "vpc-cni": "vpc_cni",
+    "kube-proxy": "kube_proxy",
+    "eks-pod-identity-agent": "pod_identity_agent",
+    "coredns": "coredns",
+    "aws-ebs-csi-driver": "ebs_csi",
+    "metrics-server": "metrics_server",
+    "eks-node-monitoring-agent": "node_monitoring",
+}
+
 #: The Kubernetes versions with add-on versions, oldest first.
 KUBERNETES_VERSIONS: Final = tuple(_BY_KUBERNETES)
 
 
-def addon_versions(kubernetes_version: str) -> AddonVersions | None:
-    """Return the add-on versions for a Kubernetes version (a minor version), None for a version without any."""
-    return _BY_KUBERNETES.get(kubernetes_version)
+def addon_versions(kubernetes_version: str, pins: Mapping[str, str] | None = None) -> AddonVersions | None:
+    """Return the add-on versions for a Kubernetes version (a minor version), None for a version without any.
+
+    `pins` are other versions, by the names of add-ons.
+    """
+    found = _BY_KUBERNETES.get(kubernetes_version)
+    other = {ADDONS[name]: version for name, version in (pins or {}).items()}
+    return None if found is None else replace(found, **other)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
-from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
+from pulumi_aws.eks import Addon, AddonArgs, AddonPodIdentityAssociationArgs
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
 from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pulumi import Input
 
     from pulumi_holdfast.aws.control_plane.addon_versions import AddonVersions
@@ -25,6 +27,8 @@ _ON_SYSTEM_NODES: Final[Json] = {
     "nodeSelector": SYSTEM_NODE_SELECTOR,
     "tolerations": list(SYSTEM_TOLERATIONS),
 }
+#: The plugin ignores NetworkPolicies by default.
+_ENFORCES_NETWORK_POLICIES: Final[Json] = {"enableNetworkPolicy": "true"}
 #: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would then
 #: be reported as unhealthy indefinitely, and be replaced every 10 minutes.
 NODE_MONITORING: Final[Json] = {
@@ -54,13 +58,13 @@ class NodeAddons(ComponentResource):
 
     def __init__(self, name: str, args: NodeAddonsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:NodeAddons", name, None, opts)
-        for addon, version in {
-            "vpc-cni": args.versions.vpc_cni,
-            "kube-proxy": args.versions.kube_proxy,
-        }.items():
+        for addon, version, configuration in (
+            ("vpc-cni", args.versions.vpc_cni, _ENFORCES_NETWORK_POLICIES),
+            ("kube-proxy", args.versions.kube_proxy, None),
+        ):
             Addon(
                 f"{name}-{addon}",
-                _addon(args.cluster_name, addon, version),
+                _addon(args.cluster_name, addon, version, configuration),
                 opts=ResourceOptions(parent=self),
             )
         self.pod_identity = Addon(
@@ -78,12 +82,13 @@ class NodeAddons(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAddonsArgs:
-    """The cluster's name as a string and as an output, and the versions of its add-ons."""
+    """The cluster's name as a string and as an output, the versions of its add-ons, and the tags of volumes."""
 
     cluster_name: str
     cluster: Input[str]
     versions: AddonVersions
     place: Place
+    tags: Mapping[str, str]
 
 
 class ServiceAddons(ComponentResource):
@@ -133,35 +138,47 @@ class ServiceAddons(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
-        identity = PodIdentityAssociation(
-            f"{name}-ebs-identity",
-            cluster_name=args.cluster,
-            namespace=workload.namespace,
-            service_account=workload.service_account,
-            role_arn=role.arn,
-            opts=ResourceOptions(parent=self),
-        )
         Addon(
             f"{name}-ebs",
             _addon(
                 args.cluster,
                 "aws-ebs-csi-driver",
                 args.versions.ebs_csi,
-                {"controller": _ON_SYSTEM_NODES, "node": {"tolerateAllTaints": True}},
+                {
+                    "controller": {
+                        **_ON_SYSTEM_NODES,
+                        **({"extraVolumeTags": args.tags} if args.tags else {}),
+                    },
+                    "node": {"tolerateAllTaints": True},
+                },
+                # EKS associates before it installs: an association of its own would be known to EKS only eventually, and
+                # identities are injected when a pod is created.
+                identities=[
+                    AddonPodIdentityAssociationArgs(
+                        service_account=workload.service_account, role_arn=role.arn
+                    )
+                ],
             ),
-            # Identities are injected when a pod is created.
-            opts=ResourceOptions(parent=self, depends_on=[identity]),
+            opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})
 
 
-def _addon(cluster: Input[str], addon: str, version: str, configuration: Json | None = None) -> AddonArgs:
+def _addon(
+    cluster: Input[str],
+    addon: str,
+    version: str,
+    configuration: Json | None = None,
+    *,
+    identities: Sequence[AddonPodIdentityAssociationArgs] | None = None,
+) -> AddonArgs:
     """Return an add-on that overwrites manual changes of its configuration."""
     return AddonArgs(
         cluster_name=cluster,
         addon_name=addon,
         addon_version=version,
         configuration_values=None if configuration is None else json.dumps(configuration),
+        pod_identity_associations=identities,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",
     )

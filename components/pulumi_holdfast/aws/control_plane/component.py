@@ -62,16 +62,16 @@ class EksClusterArgs:
     account: str
     region: str
     partition: str
-    private_subnet_ids: Sequence[Input[str]]
+    private_subnet_ids: Input[Sequence[Input[str]]]
     system_nodes: SystemNodesArgs
     addons: AddonVersions
     protected: bool
     public_access_cidrs: Sequence[str] = ()
     private_access_cidrs: Sequence[str] = ()
-    admins: Sequence[str] = ()
+    admins: Sequence[Input[str]] = ()
     service_cidr: str = SERVICE_CIDR
     logs: ControlPlaneLogs = field(default_factory=ControlPlaneLogs)
-    secrets_key: str | None = None
+    secrets_key: Input[str] | None = None
     upgrade_policy: str = "EXTENDED"
     caller: Caller = field(default_factory=Caller)
 
@@ -139,7 +139,11 @@ class EksCluster(ComponentResource):
         services = ServiceAddons(
             f"{name}-services",
             ServiceAddonsArgs(
-                cluster_name=args.cluster_name, cluster=cluster.name, versions=args.addons, place=place
+                cluster_name=args.cluster_name,
+                cluster=cluster.name,
+                versions=args.addons,
+                place=place,
+                tags=args.system_nodes.tags,
             ),
             opts=ResourceOptions(parent=self, depends_on=[nodes]),
         )

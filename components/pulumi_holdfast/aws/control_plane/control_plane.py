@@ -47,13 +47,13 @@ class EndpointAccess:
     public_cidrs: Sequence[str] = ()
     private_cidrs: Sequence[str] = ()
 
-    def as_vpc_config(self, subnet_ids: Sequence[Input[str]]) -> ClusterVpcConfigArgsDict:
+    def as_vpc_config(self, subnet_ids: Input[Sequence[Input[str]]]) -> ClusterVpcConfigArgsDict:
         """Return the VPC configuration of a cluster in these subnets.
 
         The private endpoint is always on; otherwise the nodes would need an entry in `public_cidrs`.
         """
         private: ClusterVpcConfigArgsDict = {
-            "subnet_ids": list(subnet_ids),
+            "subnet_ids": subnet_ids,
             "endpoint_private_access": True,
             "endpoint_public_access": bool(self.public_cidrs),
         }
@@ -98,11 +98,11 @@ class ControlPlaneArgs:
     cluster_name: str
     version: str
     place: Place
-    subnet_ids: Sequence[Input[str]]
+    subnet_ids: Input[Sequence[Input[str]]]
     service_cidr: str
     endpoint: EndpointAccess
     logs: ControlPlaneLogs
-    secrets_key: str | None
+    secrets_key: Input[str] | None
     upgrade_policy: str
     protected: bool
 

@@ -35,7 +35,7 @@ class SystemNodesArgs:
     `instance_types` are tried in order and have one architecture; `count` is two or more, in different zones.
     `release_version` is the release of EKS's node image (`KUBELET-DATE`); None: the newest on creation,
     which then stays. `tags` are put on the machines and their volumes, which the node group's tags do not
-    reach.
+    reach. With `repair` EKS replaces machines that its monitoring agent reports as unhealthy.
     """
 
     instance_types: Sequence[str]
@@ -44,6 +44,7 @@ class SystemNodesArgs:
     volume_gib: int = 50
     release_version: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    repair: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class SystemNodeGroupArgs:
     cluster_name: str
     cluster: Input[str]
     version: str
-    subnet_ids: Sequence[Input[str]]
+    subnet_ids: Input[Sequence[Input[str]]]
     place: Place
 
 
@@ -111,7 +112,7 @@ class SystemNodeGroup(ComponentResource):
             version=args.version,
             release_version=args.nodes.release_version,
             node_role_arn=role.arn,
-            subnet_ids=list(args.subnet_ids),
+            subnet_ids=args.subnet_ids,
             ami_type=_AMI_TYPES[args.nodes.architecture],
             capacity_type="ON_DEMAND",
             instance_types=list(args.nodes.instance_types),
@@ -123,7 +124,7 @@ class SystemNodeGroup(ComponentResource):
                 "max_size": args.nodes.count,
             },
             update_config={"max_unavailable": 1},
-            node_repair_config={"enabled": True},
+            node_repair_config={"enabled": args.nodes.repair},
             labels={SYSTEM: SYSTEM_VALUE},
             taints=[{"key": SYSTEM_TAINT.key, "value": SYSTEM_TAINT.value, "effect": "NO_SCHEDULE"}],
             opts=ResourceOptions(parent=self),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -20,6 +20,7 @@ from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE
 
 #: The release's service account, which is associated with the controller's IAM role.
 SERVICE_ACCOUNT: Final = "karpenter"
@@ -30,11 +31,13 @@ class ControllerValues:
     """The values that differ between clusters; `repository` is the image's, without a tag."""
 
     cluster_name: str
+    region: str
     repository: str
     version: str
     digest: str
     replicas: int
     isolated: bool
+    node_repair: bool = True
 
 
 def karpenter_values(controller: ControllerValues, queue: str) -> Json:
@@ -55,6 +58,8 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
                 "tag": controller.version,
                 "digest": controller.digest,
             },
+            # Without it Karpenter asks the instance metadata of its node, which may not answer pods.
+            "env": [{"name": "AWS_REGION", "value": controller.region}],
             # No CPU limit: a throttled controller would react late to interruption notices.
             "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
         },
@@ -65,7 +70,7 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
             "isolatedVPC": controller.isolated,
             # Replaces a node that reports unhealthy GPUs for 10 minutes, or another fault for 30. A spot notice comes 2
             # minutes in advance and is handled first.
-            "featureGates": {"nodeRepair": True},
+            "featureGates": {"nodeRepair": controller.node_repair},
         },
     }
 
@@ -131,7 +136,8 @@ class EksKarpenterArgs:
     `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or
     address of charts and `images` a registry; None: the project's own. `version` is the version of Karpenter,
     its chart and its image; `image_digest` (`sha256:…`) is the image's digest, "" if unknown. `isolated`: the
-    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles.
+    VPC reaches AWS through endpoints only. `role_path` is the path of the stack's IAM roles. `scrapers` are the
+    namespaces that reach its metrics.
     """
 
     cluster_name: str
@@ -144,7 +150,9 @@ class EksKarpenterArgs:
     image_digest: str
     replicas: int = 2
     isolated: bool = False
+    node_repair: bool = True
     role_path: str = "/"
+    scrapers: Sequence[str] = ()
 
 
 class EksKarpenter(ComponentResource):
@@ -206,6 +214,7 @@ class EksKarpenter(ComponentResource):
                 version=args.version,
                 chart_version=args.version,
                 values=_values(args, interruptions.queue_name),
+                allow_from=[CONTROLLER_NAMESPACE, *args.scrapers],
             ),
             # The association must exist first because identities are injected when a pod is created. The
             # others must outlive the controller, which terminates instances and reads the queue until it
@@ -226,11 +235,13 @@ def _workload(args: EksKarpenterArgs) -> Workload:
 def _values(args: EksKarpenterArgs, queue: Output[str]) -> Json:
     controller = ControllerValues(
         cluster_name=args.cluster_name,
+        region=args.region,
         repository=image(args.images, _IMAGE),
         version=args.version,
         digest=args.image_digest,
         replicas=args.replicas,
         isolated=args.isolated,
+        node_repair=args.node_repair,
     )
     # Releases accept an output wherever they accept a value.
     return cast("Json", queue.apply(lambda name: karpenter_values(controller, name)))

@@ -15,11 +15,11 @@ from pulumi_holdfast.aws.policy_documents import Place, Statement, document
 
 #: Event → its source and its detail type.
 _EVENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "spot-interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+    "spot": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
     "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
     "state-change": ("aws.ec2", "EC2 Instance State-change Notification"),
     "health": ("aws.health", "AWS Health Event"),
-    "reservation-interruption": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+    "reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
 
 INTERRUPTION_EVENTS: Final = tuple(_EVENTS)

@@ -13,6 +13,7 @@ from pulumi_holdfast.aws.control_plane.access import AWS_CLI
 from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import CapacityType
@@ -98,10 +99,11 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
         yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
     yield from reservation_problems(platform, account.reservations)
     for index, entry in enumerate(platform.pull_through_cache):
-        if entry.credential_arn is not None and entry.credential_arn.split(":")[4] != account.id:
+        credential = known(entry.credential_arn)
+        if credential is not None and credential.split(":")[4] != account.id:
             yield Problem(
                 field=f"{PLATFORM}.pullThroughCache[{index}].credentialArn",
-                value=format_value(entry.credential_arn),
+                value=format_value(credential),
                 allowed=f"a secret of {account.id}, the account of the cache",
                 fix="Create the secret there, and write its ARN.",
             )
@@ -151,9 +153,12 @@ def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator
     """Another key for the secrets of an existing cluster, which EKS cannot change."""
     if isinstance(platform.cluster, AwsExistingCluster):
         return
-    current, wanted = existing.secrets_key, platform.cluster.secrets_key
-    if current is None or (
-        current == (wanted or current) and (wanted or current in existing.own_keys.values())
+    given = platform.cluster.secrets_key
+    current, wanted = existing.secrets_key, known(given)
+    if (
+        (given is not None and wanted is None)
+        or current is None
+        or (current == (wanted or current) and (wanted or current in existing.own_keys.values()))
     ):
         return
     own = current in existing.own_keys.values()
@@ -187,7 +192,11 @@ def _entries_of_the_caller(platform: AwsPlatform, account: Account) -> Iterator[
         (f"{PLATFORM}.access[{index}].principal", entry.principal)
         for index, entry in enumerate(platform.access)
     ]
-    yield from ((at, principal) for at, principal in entries if is_acting(principal, account.caller))
+    yield from (
+        (at, principal)
+        for at, each in entries
+        if (principal := known(each)) is not None and is_acting(principal, account.caller)
+    )
 
 
 def is_acting(principal: str, caller: str) -> bool:

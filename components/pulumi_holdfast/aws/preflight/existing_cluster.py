@@ -10,6 +10,7 @@ from pulumi_aws.eks import get_addon, get_cluster, get_node_group, get_node_grou
 
 from pulumi_holdfast.aws.config.sections import AwsExistingNetwork
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.existing_clusters import (
     EXISTING,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
+    from pulumi_holdfast.config.fields import TextsOrOutput
     from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
 
 
@@ -78,11 +80,13 @@ def existing_eks(platform: AwsPlatform, queries: CloudQueries) -> ExistingEks | 
         groups=queries.optional(
             "eks:ListNodegroups and eks:DescribeNodegroup", lambda: _groups(name, queries.options)
         ),
-        public_subnets=queries.optional("ec2:DescribeSubnets", lambda: _public(subnets, queries.options)),
+        public_subnets=queries.optional(
+            "ec2:DescribeSubnets", lambda: _public(known_items(subnets), queries.options)
+        ),
     )
 
 
-def subnets_of(platform: AwsPlatform, cluster: ExistingEks) -> tuple[str, ...]:
+def subnets_of(platform: AwsPlatform, cluster: ExistingEks) -> TextsOrOutput:
     """The subnets of a stack's nodes: those of its configuration, otherwise the cluster's."""
     network = platform.network
     return network.private_subnet_ids if isinstance(network, AwsExistingNetwork) else cluster.subnet_ids
@@ -183,10 +187,11 @@ def existing_eks_problems(platform: AwsPlatform, cluster: ExistingEks) -> Iterat
 
 def _network_problems(platform: AwsPlatform, cluster: ExistingEks) -> Iterator[Problem]:
     network = platform.network
-    if isinstance(network, AwsExistingNetwork) and network.vpc_id != cluster.vpc_id:
+    vpc = known(network.vpc_id) if isinstance(network, AwsExistingNetwork) else None
+    if vpc is not None and vpc != cluster.vpc_id:
         yield Problem(
             field=f"{PLATFORM}.network.vpcId",
-            value=f"{format_value(network.vpc_id)}, but {cluster.name} is in {cluster.vpc_id}",
+            value=f"{format_value(vpc)}, but {cluster.name} is in {cluster.vpc_id}",
             allowed="the VPC of the existing cluster",
             fix=f"Write `vpcId: {cluster.vpc_id}`, or leave out network.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from pulumi_aws import get_availability_zones, get_caller_identity
+from pulumi_aws import get_availability_zones, get_caller_identity, get_region
 from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
 from pulumi_aws.iam import get_roles
 from pulumi_aws.servicequotas import get_service_quota
@@ -33,6 +33,16 @@ _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
 _LONGEST_FILTER: Final = 200
 
 
+_CREDENTIALS: Final = "AWS credentials"
+_LOG_IN: Final = "Log in, or set a profile with `pulumi config set aws:profile …`; check with `aws sts get-caller-identity`."
+
+
+def provider_region(parent: pulumi.Resource) -> str:
+    """The region of the AWS provider of a component. Raises ConfigError if it has none."""
+    queries = CloudQueries(credentials=_CREDENTIALS, fix=_LOG_IN, parent=parent)
+    return queries.required("the provider's region", lambda: get_region(opts=queries.options).region)
+
+
 class AccountQueries:
     """Queries for the account of a stack's credentials.
 
@@ -42,12 +52,7 @@ class AccountQueries:
     def __init__(self, platform: AwsPlatform, stack: str, *, parent: pulumi.Resource) -> None:
         self._platform = platform
         self._stack = stack
-        self._queries = CloudQueries(
-            credentials="AWS credentials",
-            fix="Log in, or set a profile with `pulumi config set aws:profile …`; "
-            "check with `aws sts get-caller-identity`.",
-            parent=parent,
-        )
+        self._queries = CloudQueries(credentials=_CREDENTIALS, fix=_LOG_IN, parent=parent)
         self._options = self._queries.options
         self._cluster = parent.pulumi_resource_name
 

@@ -31,12 +31,13 @@ from pulumi_holdfast.azure.names import LENGTHS, agent_pool_name, is_container_n
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import checked, parse
 from pulumi_holdfast.config.namespace import NamespaceSection
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.machines import family_of, is_sold_in, machine_catalogue
+from pulumi_holdfast.ladder.machines import Machine, family_of
 from pulumi_holdfast.ladder.taints import AKS_SPOT, GPU, SPOT
 
 #: Prefixes of the namespaces that AKS creates.
@@ -87,8 +88,16 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
     )
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from _container_names(platform.namespaces)
+    yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
 
+
+_TAGS: Final = rules.TagRules(
+    key=r"[^<>%&\\?/]{1,128}",
+    value=r".{0,256}",
+    allowed="a key of 1 to 128 characters without `<>%&\\?/`, and a value of up to 256",
+    own=("microsoft", "azure", "windows", "aks-managed", "karpenter", "managed-by", "holdfast"),
+)
 
 #: The taints of spot nodes; AKS adds its own to scale sets.
 _SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
@@ -99,10 +108,11 @@ def _cluster(
 ) -> Iterator[Problem]:
     yield from rules.minor_version_problems(cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
     yield from _access(cluster.access)
-    yield from rules.duplicate_problems(cluster.admins, f"{rules.CLUSTER}.admins", "administrator")
+    admins = known_items(cluster.admins)
+    yield from rules.duplicate_problems(admins, f"{rules.CLUSTER}.admins", "administrator")
     yield from _exclusions(cluster.maintenance.exclusions, f"{rules.CLUSTER}.maintenance.exclusions")
     yield from _system_nodes(cluster.system_nodes, market)
-    disks, subscription = cluster.disk_encryption_set, platform.subscription_id
+    disks, subscription = known(cluster.disk_encryption_set), platform.subscription_id
     own = disks.split("/")[2] if disks is not None else ""
     if disks is not None and subscription is not None and own.lower() != subscription.lower():
         got = f"a disk encryption set in the subscription {own}"
@@ -350,18 +360,22 @@ def _nap_machines(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iter
     if pool.vm_sizes is not None and not wrong:
         yield from rules.machine_problems(pool.vm_sizes, market, f"{at}.vmSizes")
     elif not wrong:
-        yield from _families_and_vcpus(pool, market.region, at)
+        yield from _families_and_vcpus(pool, market, at)
 
 
-def _families_and_vcpus(pool: AzurePool, location: str, at: str) -> Iterator[Problem]:
+def _families_and_vcpus(pool: AzurePool, market: rules.MachineMarket, at: str) -> Iterator[Problem]:
     families, numbers = pool.families or (), pool.vcpus or ()
-    there = _numbers_by_family(location)
-    how = " on spot" if pool.capacity is CapacityType.SPOT else ""
+    # A family that only other locations offer is left out, unless nothing remains.
+    sold = pool.machines(market.region)
+    there = _numbers_by_family({**market.here, **market.elsewhere} if sold else market.here)
+    how = (" on spot" if pool.capacity is CapacityType.SPOT else "") + (
+        "" if sold else f" in {market.region}"
+    )
     unknown = [name for name in families if name not in there]
     for name in unknown:
-        got = f"{format_value(name)}, a family without a VM size{how} in {location}"
+        got = f"{format_value(name)}, a family without a VM size{how}"
         allowed = "a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5"
-        fix = rules.close_fix(name, there, "Remove it.")
+        fix = rules.close_fix(name, _numbers_by_family(rules.replacements(name, market)), "Remove it.")
         yield Problem(f"{at}.families[{families.index(name)}]", got, allowed, fix)
     if unknown:
         # Another family may have these numbers of vCPUs.
@@ -378,15 +392,15 @@ def _families_and_vcpus(pool: AzurePool, location: str, at: str) -> Iterator[Pro
             allowed = f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}"
             fix = "Remove it, or add one of its numbers to vcpus."
             yield Problem(f"{at}.families[{index}]", got, allowed, fix)
-    yield from rules.mixed_gpu_problems(pool.machines(location), f"{at}.families")
+    yield from rules.mixed_gpu_problems(sold, f"{at}.families")
 
 
-def _numbers_by_family(location: str) -> Mapping[str, frozenset[int]]:
-    """The vCPUs of the VM sizes of each family that a location offers."""
+def _numbers_by_family(machines: Mapping[str, Machine]) -> Mapping[str, frozenset[int]]:
+    """The vCPUs of the VM sizes of each family."""
     found: dict[str, frozenset[int]] = {}
-    for name, machine in machine_catalogue("azure").items():
+    for name, machine in machines.items():
         family = family_of(name)
-        if family is not None and is_sold_in(name, location):
+        if family is not None:
             found[family] = found.get(family, frozenset()) | {machine.vcpus}
     return found
 

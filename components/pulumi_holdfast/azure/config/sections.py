@@ -9,11 +9,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from pulumi_holdfast.config.errors import setting_fix
 from pulumi_holdfast.config.fields import (
+    OR_OUTPUT,
     Allowed,
     Cidr,
     Day,
     Section,
     Text,
+    TextOrOutput,
     Variant,
     Weekday,
     WindowHours,
@@ -94,12 +96,13 @@ def _resource(what: str, kind: str, command: str) -> Text:
 
 
 ObjectId = Annotated[
-    str,
+    TextOrOutput,
     AfterValidator(_object_id),
     Allowed(
         "the object id of a group, a user or a service principal in Entra ID, a GUID",
         "00000000-0000-0000-0000-00000000000a",
     ),
+    OR_OUTPUT,
 ]
 Zone = Annotated[
     str, PlainValidator(_zone, json_schema_input_type=int | str), Allowed("a zone: 1, 2 or 3", "1")
@@ -107,12 +110,13 @@ Zone = Annotated[
 VmSize = Annotated[str, Allowed("one VM size, such as Standard_D4ds_v5", "Standard_D4ds_v5")]
 DiskGib = Annotated[int, Field(ge=30, le=2048)]
 IdentityId = Annotated[
-    str,
+    TextOrOutput,
     _resource(
         "a managed identity",
         "ManagedIdentity/userAssignedIdentities/*",
         "identity show --resource-group GROUP --name NAME",
     ),
+    OR_OUTPUT,
 ]
 KeyUrl = Annotated[
     str,
@@ -142,20 +146,22 @@ ResourceGroup = Annotated[
     ),
 ]
 SubnetId = Annotated[
-    str,
+    TextOrOutput,
     _resource(
         "a subnet",
         "Network/virtualNetworks/*/subnets/*",
         "network vnet subnet show --resource-group GROUP --vnet-name NETWORK --name SUBNET",
     ),
+    OR_OUTPUT,
 ]
 DiskEncryptionSetId = Annotated[
-    str,
+    TextOrOutput,
     _resource(
         "a disk encryption set",
         "Compute/diskEncryptionSets/*",
         "disk-encryption-set show --resource-group GROUP --name NAME",
     ),
+    OR_OUTPUT,
 ]
 WorkspaceId = Annotated[
     str,
@@ -577,9 +583,9 @@ class AzureCheckpoints(Section):
 
     # Blob Storage keeps soft-deleted blobs for a year at most.
     retain_days: int = Field(default=30, ge=1, le=365, description=RETAIN_TEXT)
-    redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
-        default="Standard_ZRS",
-        description="copies in three zones, or in one place: `Standard_LRS`, where the location has no zones",
+    redundancy: Literal["Standard_LRS", "Standard_ZRS"] | None = Field(
+        default=None,
+        description="copies in three zones (`Standard_ZRS`), the default where the location has zones; or in one place (`Standard_LRS`)",
         examples=["Standard_LRS"],
     )
     allowed_cidrs: tuple[Cidr, ...] = Field(

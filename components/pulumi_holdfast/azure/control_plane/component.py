@@ -150,7 +150,7 @@ class AksClusterArgs:
     protected: bool
     pods_cidr: str = PODS_CIDR
     services_cidr: str = SERVICES_CIDR
-    disk_encryption_set_id: str | None = None
+    disk_encryption_set_id: Input[str] | None = None
     reservation_group_ids: Sequence[str] = ()
     log_workspace_id: str | None = None
     registry_id: str | None = None
@@ -195,7 +195,7 @@ class AksCluster(ComponentResource):
                 location=args.location,
                 subscription_id=args.subscription_id,
                 resource_group=args.resource_group,
-                subnet_id=args.network.subnet_id,
+                joined_id=args.network.joined_id,
                 disk_encryption_set_id=args.disk_encryption_set_id,
                 reservation_group_ids=args.reservation_group_ids,
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
@@ -44,13 +44,14 @@ class SystemNodesArgs:
     """The system nodes: `count` nodes (two or more) without GPUs in `zones` (`1`, `2`, `3`).
 
     Without zones AKS decides. `vm_size` has four vCPUs or more and is not of the B series, as AKS requires.
-    Raises ValueError for a lower count.
+    `tags` are put on the machines. Raises ValueError for a lower count.
     """
 
     vm_size: str
     count: int = _FEWEST
     zones: Sequence[str] = ()
     disk_gib: int = 128
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         if self.count < _FEWEST:
@@ -77,6 +78,9 @@ class SystemNodesArgs:
             # Operators move to a new node before the old one is removed.
             "upgrade_settings": {"max_surge": "1"},
         }
+        if self.tags:
+            # The cluster's tags do not reach its machines and their disks; these do.
+            profile["tags"] = {**self.tags}
         if self.zones:
             profile["availability_zones"] = [*self.zones]
         return profile
@@ -218,7 +222,7 @@ class AksControlPlaneArgs:
     identity_id: Input[str]
     upgrades: Upgrades
     system_nodes: SystemNodesArgs
-    disk_encryption_set_id: str | None
+    disk_encryption_set_id: Input[str] | None
     protected: bool
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
 from pulumi_holdfast.azure.control_plane.access import ApiServer, Login, kubeconfig
@@ -24,7 +24,7 @@ class ExistingAksClusterArgs:
     uid: str
     issuer: str
     api_server: ApiServer
-    subnet_id: str
+    subnet_id: Input[str]
     login: Login
 
 

@@ -21,22 +21,22 @@ from pulumi_holdfast.kubernetes.ordering import tied_to
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterIdentityArgs:
-    """The cluster's name and location, the nodes' subnet, the disk encryption set, and its pools' reservation groups."""
+    """The cluster's name and location, the network or subnet that it joins, the disk encryption set, and its pools' reservation groups."""
 
     cluster_name: str
     location: str
     subscription_id: str
     resource_group: Input[str]
-    subnet_id: Input[str]
-    disk_encryption_set_id: str | None
+    joined_id: Input[str]
+    disk_encryption_set_id: Input[str] | None
     reservation_group_ids: Sequence[str] = ()
 
 
 class ClusterIdentity(ComponentResource):
     """The identity of the control plane, with its permissions, before the cluster exists.
 
-    Type token `holdfast:index:ClusterIdentity`. Creates the identity, a role assignment on the subnet, which
-    node auto-provisioning needs in a custom network, one to read the disk encryption set, and one on each capacity
+    Type token `holdfast:index:ClusterIdentity`. Creates the identity, a role assignment on the network or
+    the subnet, which node auto-provisioning and a private DNS zone need in a custom network, one to read the disk encryption set, and one on each capacity
     reservation group. `identity_id` depends on all of them.
     """
 
@@ -65,7 +65,7 @@ class ClusterIdentity(ComponentResource):
                 opts=ResourceOptions(parent=self),
             )
 
-        grants = [granted("subnet", NETWORK_CONTRIBUTOR, args.subnet_id)]
+        grants = [granted("subnet", NETWORK_CONTRIBUTOR, args.joined_id)]
         if args.disk_encryption_set_id is not None:
             grants.append(granted("disks", READER, args.disk_encryption_set_id))
         grants += [
@@ -105,7 +105,7 @@ class AdministratorsArgs:
 
     subscription_id: str
     cluster_id: Input[str]
-    principal_ids: Sequence[str]
+    principal_ids: Sequence[Input[str]]
 
 
 class Administrators(ComponentResource):
@@ -117,9 +117,9 @@ class Administrators(ComponentResource):
 
     def __init__(self, name: str, args: AdministratorsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:Administrators", name, None, opts)
-        for principal_id in args.principal_ids:
+        for index, principal_id in enumerate(args.principal_ids):
             Assignment(
-                f"{name}-{principal_id}",
+                f"{name}-{principal_id if isinstance(principal_id, str) else index}",
                 AssignmentArgs(
                     subscription_id=args.subscription_id,
                     scope=args.cluster_id,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pulumi
+    from pulumi import Input
     from pulumi_azure_native.containerservice.outputs import ManagedClusterAgentPoolProfileResponse
 
     from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
@@ -53,7 +54,7 @@ class ExistingAks:
     workload_identity: bool = False
     entra: bool = False
     provisions: bool = False
-    subnet_id: str = ""
+    subnet_id: Input[str] = ""
     api_server: ApiServer = _NO_API_SERVER
     groups: tuple[NodeGroup, ...] = ()
 
@@ -111,7 +112,9 @@ def _cluster(
     )
 
 
-def _subnet(platform: AzurePlatform, profiles: Sequence[ManagedClusterAgentPoolProfileResponse]) -> str:
+def _subnet(
+    platform: AzurePlatform, profiles: Sequence[ManagedClusterAgentPoolProfileResponse]
+) -> Input[str]:
     if isinstance(platform.network, AzureExistingNetwork):
         return platform.network.subnet_id
     return next((profile.vnet_subnet_id for profile in profiles if profile.vnet_subnet_id), "")

@@ -34,16 +34,27 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
 
+def _queries(parent: pulumi.Resource) -> CloudQueries:
+    return CloudQueries(
+        credentials="Azure credentials",
+        fix="Log in with `az login`, or set ARM_CLIENT_ID and the related variables; check with `az account show`.",
+        parent=parent,
+    )
+
+
+def provider_account(parent: pulumi.Resource) -> tuple[str, str]:
+    """The subscription and the tenant of the Azure provider of a component. Raises ConfigError if it has none."""
+    queries = _queries(parent)
+    found = queries.required("authorization:getClientConfig", lambda: get_client_config(opts=queries.options))
+    return found.subscription_id, found.tenant_id
+
+
 def query_subscription(platform: AzurePlatform, stack: str, *, parent: pulumi.Resource) -> Subscription:
     """The subscription of a stack: from its settings, otherwise from its credentials.
 
     Raises ConfigError if a query fails that the stack needs.
     """
-    queries = CloudQueries(
-        credentials="Azure credentials",
-        fix="Log in with `az login`, or set ARM_CLIENT_ID and the related variables; check with `az account show`.",
-        parent=parent,
-    )
+    queries = _queries(parent)
     options = queries.options
     client = queries.required("authorization:getClientConfig", lambda: get_client_config(opts=options))
     subscription_id = platform.subscription_id or client.subscription_id

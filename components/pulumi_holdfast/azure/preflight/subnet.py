@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.azure.config.sections import AzureExistingNetwork
 from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import known
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.preflight.existing_clusters import EXISTING
 from pulumi_holdfast.ladder.errors import Problem
@@ -33,8 +34,8 @@ def existing_subnet(platform: AzurePlatform, cluster: ExistingAks | None) -> str
         return None
     network = platform.network
     if isinstance(network, AzureExistingNetwork):
-        return network.subnet_id
-    return (cluster.subnet_id or None) if cluster is not None else None
+        return known(network.subnet_id)
+    return known(cluster.subnet_id) or None if cluster is not None else None
 
 
 def service_endpoints(subnet_id: str, get: Get) -> frozenset[str]:

@@ -241,8 +241,12 @@ _NAMED: Final = 3
 
 
 def exits_zero_events(history: PodHistory) -> tuple[JobEvent, ...]:
-    """Warn about pods that exit 0 on termination, which their operator counts as success of the training."""
-    names = sorted(record.name for _, record in pod_records(history) if record.end.exits_zero_when_ended)
+    """Warn about pods of the gang that exit 0 on termination, which their operator counts as success of the training."""
+    names = sorted(
+        record.name
+        for _, record in pod_records(history)
+        if record.is_of_gang and record.end.exits_zero_when_ended
+    )
     if not names:
         return ()
     return (

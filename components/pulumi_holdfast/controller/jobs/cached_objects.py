@@ -1,115 +1,23 @@
-"""Trims each kind of object to the fields that the controller reads, before it is cached.
+"""The cached forms of policies, of jobs and of what jobs create.
 
-A pod is some 10 KB of text and over 30 KB as Python objects; a trimmed one is a tenth. Jobs are cached completely, since
-patches are made from them, but as compact text that is parsed for each reconciliation.
+Jobs are cached completely, since patches are made from them, but as compact text that is parsed for each reconciliation.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from pulumi_holdfast.controller.jobs.kinds import job_of_child
+from pulumi_holdfast.controller.jobs.trimmed_objects import CHILD_FIELDS, MOST_CONTAINERS, trim
 from pulumi_holdfast.controller.kube.client import Kind
-from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, namespace_of, objects, text
+from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, objects, text
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
-from pulumi_holdfast.ladder.labels import (
-    CAPACITY_KEYS,
-    CHECKPOINTED,
-    FOLLOWS,
-    FOLLOWS_VALUE,
-    INSTANCE_TYPE,
-    MAX_COST,
-    POOL,
-    PROGRESS,
-    REPLICATED_JOB,
-    RESERVATION_NAMESPACE,
-    RESERVED_FOR,
-    RESTART_ATTEMPT,
-    ZONE,
-)
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, MAX_COST
 from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 from pulumi_holdfast.ladder.reachability.facts import TierFacts
 from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
-
-Fields: TypeAlias = Mapping[str, "Fields | None"]
-"""The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
-
-_OWNERS: Final[Fields] = {"apiVersion": None, "kind": None, "name": None, "uid": None, "controller": None}
-_METADATA: Final[Fields] = {
-    "name": None,
-    "namespace": None,
-    "uid": None,
-    "creationTimestamp": None,
-    "deletionTimestamp": None,
-    "deletionGracePeriodSeconds": None,
-    "ownerReferences": _OWNERS,
-}
-# The labels that identify a pod's job and part. A JobSet's pod has some fifteen labels.
-_POD_LABELS: Final[Fields] = dict.fromkeys(
-    (
-        "jobset.sigs.k8s.io/jobset-name",
-        "jobset.sigs.k8s.io/jobset-uid",
-        "jobset.sigs.k8s.io/replicatedjob-name",
-        "ray.io/cluster",
-        "ray.io/node-type",
-        "ray.io/group",
-        "batch.kubernetes.io/job-name",
-        RESERVED_FOR,
-        POOL,
-    )
-)
-_NODE_LABELS: Final[Fields] = dict.fromkeys(
-    ("karpenter.sh/nodepool", RESERVED_FOR, POOL, INSTANCE_TYPE, ZONE, *CAPACITY_KEYS)
-)
-_CONDITIONS: Final[Fields] = dict.fromkeys(("type", "status", "reason", "lastTransitionTime"))
-_TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
-
-# The API server fills in requests from limits.
-_REQUESTS: Final[Fields] = {"resources": {"requests": None}}
-
-_STATES: Final[Fields] = {"state": {"terminated": {"exitCode": None, "finishedAt": None}}}
-
-POD_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None, PROGRESS: None}},
-    "spec": {
-        "nodeName": None,
-        "nodeSelector": {POOL: None},
-        "containers": _REQUESTS,
-        "initContainers": {**_REQUESTS, "restartPolicy": None},
-        "overhead": None,
-        **_REQUESTS,
-    },
-    "status": {
-        "phase": None,
-        "reason": None,
-        "startTime": None,
-        "conditions": _CONDITIONS,
-        "containerStatuses": _STATES,
-        "initContainerStatuses": _STATES,
-    },
-}
-NODE_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "labels": _NODE_LABELS},
-    "spec": {"taints": None},
-    "status": {"conditions": {**_CONDITIONS, "message": None}, "allocatable": None},
-}
-CLAIM_FIELDS: Final[Fields] = {"metadata": _METADATA, "status": {"nodeName": None}}
-NODE_POOL_FIELDS: Final[Fields] = {
-    "metadata": {"name": None},
-    "spec": {"limits": None, "template": {"metadata": {"labels": None}, "spec": {"requirements": None}}},
-}
-CHILD_FIELDS: Final[Fields] = {
-    "metadata": {
-        **_METADATA,
-        "resourceVersion": None,
-        "labels": {REPLICATED_JOB: None, RESTART_ATTEMPT: None},
-    },
-    "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
-    "status": {"succeeded": None, "conditions": {"type": None, "status": None}},
-}
-WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
 
 # They are not read, and they change with every heartbeat or are as long as the object.
 _DROPPED_METADATA: Final = frozenset({"managedFields", "resourceVersion"})
@@ -120,65 +28,10 @@ _DROPPED_STATUS: Final = frozenset({"replicatedJobsStatus", "rayClusterStatus"})
 _UNREAD_CONDITIONS: Final = frozenset(
     {"RestartingJobSet", "StartupPolicyInProgress", "StartupPolicyCompleted"}
 )
-# A kubelet writes five conditions of a node; only this one is about whether it answers.
-_NODE_CONDITIONS: Final = frozenset({"Ready"})
-_POD_CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget", "Ready"})
-
-
-#: How many containers of a pod, and how many elements of any other trimmed list, are read.
-MOST_CONTAINERS: Final = 300
 #: How many pod templates a job has: placement is compared for each pair of them.
 MOST_TEMPLATES: Final = 100
 #: A job's own text is at most this long: it is parsed for each reconciliation.
 MOST_BYTES: Final = 256 * 1024
-
-
-def trim(value: JsonValue, fields: Fields) -> JsonValue:
-    """Return the parts of a value that `fields` names; missing fields stay missing, and the rest of a long list is dropped."""
-    if isinstance(value, Mapping):
-        found: dict[str, JsonValue] = {}
-        for name, within in fields.items():
-            if name in value:
-                found[name] = value[name] if within is None else trim(value[name], within)
-        return found
-    return [trim(each, fields) for each in value[:MOST_CONTAINERS]] if isinstance(value, list) else value
-
-
-def trim_pod(pod: Json) -> Json:
-    """Return a trimmed pod, without conditions that are written while it starts and not read."""
-    return _with_conditions(mapping(trim(pod, POD_FIELDS)), _POD_CONDITIONS)
-
-
-def trim_placeholder(pod: Json) -> "Json | None":
-    """Return a trimmed placeholder, and ignore any other pod with its label: a tenant may label pods at will.
-
-    The controller taints the nodes of placeholders, and deletes placeholders of jobs that do not exist.
-    """
-    return trim_pod(pod) if namespace_of(pod) == RESERVATION_NAMESPACE else None
-
-
-def trim_node(node: Json) -> Json:
-    """Return a trimmed node, without fields that change with every heartbeat."""
-    return _with_conditions(mapping(trim(node, NODE_FIELDS)), _NODE_CONDITIONS)
-
-
-def _with_conditions(obj: Json, types: frozenset[str]) -> Json:
-    """Return an object without the conditions of its status that have other types."""
-    status = mapping(obj.get("status"))
-    if "conditions" not in status:
-        return obj
-    read = [each for each in sequence(status["conditions"]) if text(mapping(each).get("type")) in types]
-    return {**obj, "status": {**status, "conditions": read}}
-
-
-def trim_claim(claim: Json) -> Json:
-    """Return a trimmed NodeClaim."""
-    return mapping(trim(claim, CLAIM_FIELDS))
-
-
-def trim_node_pool(node_pool: Json) -> Json:
-    """Return a trimmed NodePool."""
-    return mapping(trim(node_pool, NODE_POOL_FIELDS))
 
 
 def trim_child(kind: Kind) -> "Callable[[Json], Json | None]":
@@ -193,11 +46,6 @@ def trim_child(kind: Kind) -> "Callable[[Json], Json | None]":
         return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(trim(child, CHILD_FIELDS))}
 
     return trim_owned
-
-
-def trim_workload(workload: Json) -> Json:
-    """Return a trimmed Kueue Workload."""
-    return mapping(trim(workload, WORKLOAD_FIELDS))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -320,6 +168,9 @@ def _excess_of(templates: Sequence[Json]) -> str:
     containers = max(map(_count_containers, templates), default=0)
     if containers > MOST_CONTAINERS:
         return f"A pod of it has {containers} containers; at most {MOST_CONTAINERS} are allowed: use fewer of them."
+    tolerations = max((len(sequence(each.get("tolerations"))) for each in templates), default=0)
+    if tolerations > MOST_CONTAINERS:
+        return f"A pod of it has {tolerations} tolerations; at most {MOST_CONTAINERS} are allowed: use fewer of them."
     return ""
 
 

@@ -1,8 +1,10 @@
 """The caches of all watched objects: one for each kind, and their indexes."""
 
+import json
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pulumi_holdfast.controller.jobs.cached_objects import (
     CachedJob,
@@ -11,6 +13,11 @@ from pulumi_holdfast.controller.jobs.cached_objects import (
     cached_policy,
     too_large,
     trim_child,
+)
+from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
+from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, has_ended, node_of
+from pulumi_holdfast.controller.jobs.reservations import reserved_for
+from pulumi_holdfast.controller.jobs.trimmed_objects import (
     trim_claim,
     trim_node,
     trim_node_pool,
@@ -18,9 +25,6 @@ from pulumi_holdfast.controller.jobs.cached_objects import (
     trim_pod,
     trim_workload,
 )
-from pulumi_holdfast.controller.jobs.kinds import KINDS, job_of_child, job_of_pod
-from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, has_ended, node_of
-from pulumi_holdfast.controller.jobs.reservations import reserved_for
 from pulumi_holdfast.controller.kube.cache import Cache, Change, Name, name_of
 from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, namespace_of, text
@@ -51,35 +55,56 @@ POD_LABELS: Final = (
 
 
 #: What the jobs of one kind in one namespace may take of the memory: as much as 2,048 jobs of the usual size.
-_BYTES_PER_NAMESPACE: Final = 32 * 1024 * 1024
+_BYTES_OF_JOBS: Final = 32 * 1024 * 1024
 _LEAST_BYTES: Final = 16 * 1024
+#: What other objects of one kind in one namespace may have as text, as more than 10,000 pods have; in memory it is six times that.
+_BYTES_OF_OTHERS: Final = 8 * 1024 * 1024
+
+_log = logging.getLogger(__name__)
 
 
-class _JobBudget:
-    """Bounds what one namespace's jobs take of the memory and of the controller's time. A job beyond that is not followed."""
+class _Budget(Generic[T]):
+    """Bounds what the objects of one kind in one namespace take of the memory and of the controller's time.
 
-    def __init__(self) -> None:
+    `keep` trims an object, `cost` returns its bytes. `beyond` returns what is cached of one beyond the `most` bytes.
+    """
+
+    def __init__(
+        self,
+        keep: Callable[[Json], T | None],
+        cost: Callable[[T], int],
+        most: int,
+        beyond: Callable[[Json], T | None],
+    ) -> None:
+        self._keep = keep
+        self._cost = cost
+        self._most = most
+        self._beyond = beyond
         self._taken = Counter[str]()
-        self._jobs: dict[Name, int] = {}
+        self._objects: dict[Name, int] = {}
 
-    def keep(self, job: Json) -> CachedJob:
-        """Return the cached form of a job."""
-        cached, name = cached_job(job), name_of(job)
-        taken = self._taken[name[0]] - self._jobs.get(name, 0) + _cost(cached)
-        if taken <= _BYTES_PER_NAMESPACE:
-            return cached
-        return too_large(
-            job, "The namespace has too many jobs: delete those that have ended, and create the job again."
-        )
+    def keep(self, obj: Json) -> T | None:
+        """Return the cached form of an object."""
+        kept, name = self._keep(obj), name_of(obj)
+        if kept is None:
+            return None
+        taken = self._taken[name[0]] - self._objects.get(name, 0) + self._cost(kept)
+        return kept if taken <= self._most else self._beyond(obj)
 
-    def count(self, change: Change[CachedJob]) -> None:
-        """Count a job that has been cached or removed."""
-        cost = 0 if change.after is None else _cost(change.after)
-        self._taken[change.name[0]] += cost - self._jobs.pop(change.name, 0)
+    def count(self, change: Change[T]) -> None:
+        """Count an object that has been cached or removed."""
+        cost = 0 if change.after is None else self._cost(change.after)
+        self._taken[change.name[0]] += cost - self._objects.pop(change.name, 0)
         if cost:
-            self._jobs[change.name] = cost
+            self._objects[change.name] = cost
         elif not self._taken[change.name[0]]:
             del self._taken[change.name[0]]
+
+
+def _too_many_jobs(job: Json) -> CachedJob:
+    return too_large(
+        job, "The namespace has too many jobs: delete those that have ended, and create the job again."
+    )
 
 
 def _cost(job: CachedJob) -> int:
@@ -92,26 +117,24 @@ class Caches:
     def __init__(self) -> None:
         self.namespaces = Cache[str](lambda namespace: name_of(namespace)[1])
         self.policies = Cache[CachedPolicy](self._in_training(cached_policy))
-        budgets = {kind: _JobBudget() for kind in KINDS}
+        self._crowded: set[str] = set()
         self.jobs = {
-            kind: Cache[CachedJob](
-                self._in_training(budget.keep),
+            kind: self._bounded(
+                _Budget(cached_job, _cost, _BYTES_OF_JOBS, _too_many_jobs),
                 indexes={
                     IN_NAMESPACE: lambda name, _: (name[0],),
                     BY_UID: lambda _, job: () if job.excess else (job.uid,),  # else its reservation stays
                     WITH_MAX_COST: lambda _, job: ("",) if job.has_max_cost else (),
                 },
             )
-            for kind, budget in budgets.items()
+            for kind in KINDS
         }
-        for kind, budget in budgets.items():
-            self.jobs[kind].add_handler(budget.count)
         self.children = {
-            kind: Cache[Json](self._in_training(trim_child(kind)), indexes={OF_JOB: _of_parent})
+            kind: self._bounded(self._others(trim_child(kind)), indexes={OF_JOB: _of_parent})
             for kind in (JOB, RAYCLUSTER)
         }
-        self.pods = {labels: Cache[Json](self._in_training(trim_pod), indexes=_POD) for labels in POD_LABELS}
-        self.workloads = Cache[Json](self._in_training(trim_workload), indexes={BY_UID: _owner_uids})
+        self.pods = {labels: self._bounded(self._others(trim_pod), indexes=_POD) for labels in POD_LABELS}
+        self.workloads = self._bounded(self._others(trim_workload), indexes={BY_UID: _owner_uids})
         self.placeholders = Cache[Json](
             trim_placeholder, indexes={RESERVED_FOR_UID: reserved_for_uids, ON_NODE: _on_node}
         )
@@ -193,6 +216,25 @@ class Caches:
     def is_used(self, node: str) -> bool:
         """Whether a node has a training pod or a placeholder."""
         return any(cache.has(ON_NODE, node) for cache in (*self.pods.values(), self.placeholders))
+
+    def _bounded(
+        self, budget: _Budget[T], indexes: Mapping[str, Callable[[Name, T], Iterable[str]]]
+    ) -> Cache[T]:
+        cache = Cache[T](self._in_training(budget.keep), indexes=indexes)
+        cache.add_handler(budget.count)
+        return cache
+
+    def _others(self, keep: Callable[[Json], Json | None]) -> _Budget[Json]:
+        return _Budget(keep, lambda obj: len(json.dumps(obj)), _BYTES_OF_OTHERS, self._ignored)
+
+    def _ignored(self, obj: Json) -> None:
+        """Log once that a namespace has more objects than are observed: its users' jobs suffer, and no others."""
+        namespace = namespace_of(obj)
+        if namespace not in self._crowded:
+            self._crowded.add(namespace)
+            _log.warning(
+                "the namespace has too many pods or Jobs: some are ignored", extra={"namespace": namespace}
+            )
 
     def _in_training(self, keep: Callable[[Json], T | None]) -> Callable[[Json], T | None]:
         def cached(obj: Json) -> T | None:

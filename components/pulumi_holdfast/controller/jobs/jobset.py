@@ -118,8 +118,8 @@ def replicated_jobs(jobset: Json) -> tuple[ReplicatedJob, ...]:
     )
 
 
-def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) -> int:
-    """How many pods of the tier must run now.
+def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) -> Mapping[str, int]:
+    """How many pods of the tier must run now, by the name of their template; a template without any is left out.
 
     Excludes completed pods, and pods of a template that waits for another one to be ready or complete: they need no
     node yet, and must not look like missing capacity.
@@ -129,18 +129,18 @@ def pods_expected(jobset: Json, children: Sequence[Json], pods: Sequence[Json]) 
         mapping(mapping(jobset.get("spec")).get("startupPolicy")).get("startupPolicyOrder") == "InOrder"
     )
     suspended = mapping(jobset.get("spec")).get("suspend") is True
-    expected = 0
+    expected = Counter[str]()
     for place, each in enumerate(replicated_jobs(jobset)):
         made = [child for child in children if replicated_job_of(child) == each.name]
         begun = made if suspended else [child for child in made if not is_suspended(child)]
         waits = (in_order and place > 0) or bool(objects(each.spec.get("dependsOn")))
         if each.follows and (begun or not waits):
             missing = max(0, each.replicas - len(made))
-            expected += missing * each.pods_at_once
-            expected += sum(
+            expected[each.name] += missing * each.pods_at_once
+            expected[each.name] += sum(
                 _expected_pods_of(child, each.pods_at_once, succeeded[uid_of(child)]) for child in made
             )
-    return expected
+    return +expected
 
 
 def _expected_pods_of(child: Json, at_once: int, succeeded: int) -> int:
@@ -209,7 +209,8 @@ class JobSetKind:
         following = [each for each in replicated_jobs(job) if each.follows]
         names = {each.name for each in following}
         gang = gang_placement([pod for pod in own.pods if replicated_job_of(pod) in names], own)
-        expected = pods_expected(job, own.children, own.pods)
+        sizes = pods_expected(job, own.children, own.pods)
+        expected = sum(sizes.values())
         outcome, ended_at = _outcome_of(job)
         restarts = counter(status.get("restarts"))
         sight = replace(
@@ -230,7 +231,8 @@ class JobSetKind:
             pods_started=gang.started,
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
-            shapes=tuple(_shape(job, each) for each in following),
+            # Not what runs later or is complete: a reservation is no larger than what the namespace's quota has counted.
+            shapes=tuple(_shape(job, each, sizes[each.name]) for each in following if each.name in sizes),
             notices=(
                 *exits_zero_events(history),
                 *deadline_events(job),
@@ -310,8 +312,8 @@ class JobSetKind:
         return {"conditions": [*others, ended], "terminalState": kind}
 
 
-def _shape(job: Json, each: ReplicatedJob) -> PodShape:
-    """Return the shape of a template's pods. JobSet itself keeps the pods of exclusive topologies apart."""
+def _shape(job: Json, each: ReplicatedJob, size: int) -> PodShape:
+    """Return the shape of a template's pods, so many. JobSet itself keeps the pods of exclusive topologies apart."""
     labels = {
         **pod_labels(each.template),
         JOBSET_NAME: text(metadata_of(job).get("name")),
@@ -321,7 +323,7 @@ def _shape(job: Json, each: ReplicatedJob) -> PodShape:
         EXCLUSIVE_TOPOLOGY in annotations_of(owner) for owner in (job, mapping(each.spec.get("template")))
     )
     problem = f"JobSet places its pods ({EXCLUSIVE_TOPOLOGY})" if is_exclusive else None
-    return shape_of(each.pod_spec, each.replicas * each.pods_at_once, labels, problem)
+    return shape_of(each.pod_spec, size, labels, problem)
 
 
 def _own_snapshot(snapshot: Snapshot) -> Snapshot:

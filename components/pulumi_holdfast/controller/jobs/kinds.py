@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 from pulumi_holdfast.controller.jobs.jobset import JobSetKind
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.rayjob import RayJobKind
+from pulumi_holdfast.controller.jobs.trimmed_objects import CHILD_FIELDS, trim, trim_current_pod
 from pulumi_holdfast.controller.kube.client import JOB, JOBSET, POD, RAYCLUSTER, RAYJOB, Client, Kind
 from pulumi_holdfast.controller.kube.objects import uid_of
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import COPY_OF
 
 if TYPE_CHECKING:
@@ -149,11 +150,17 @@ async def current_parts_of_copies(
 async def _children(client: Client, key: JobKey, labels: str) -> list[Json]:
     """Return the children with these labels; a RayJob's submitter is not one of them, because it does no work of the job."""
     kind: Kind = JOB if key.kind == JOBSET.name else RAYCLUSTER
-    found = await client.current(kind, namespace=key.namespace, labels=labels)
-    return [{"apiVersion": kind.api_version, "kind": kind.name, **child} for child in found]
+    found = client.each(kind, namespace=key.namespace, labels=labels)
+    return [
+        {"apiVersion": kind.api_version, "kind": kind.name, **mapping(trim(child, CHILD_FIELDS))}
+        async for child in found
+    ]
 
 
 async def _pods(client: Client, key: JobKey, selectors: tuple[str, ...]) -> list[Json]:
     """Return the pods that any of the selectors finds, each once."""
-    lists = [await client.current(POD, namespace=key.namespace, labels=selector) for selector in selectors]
-    return list({uid_of(pod): pod for found in lists for pod in found}.values())
+    found: dict[str, Json] = {}
+    for selector in selectors:
+        async for pod in client.each(POD, namespace=key.namespace, labels=selector):
+            found[uid_of(pod)] = trim_current_pod(pod)
+    return list(found.values())

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pulumi_holdfast.controller.jobs.actions import JobEvent
     from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
     from pulumi_holdfast.controller.jobs.state import Ledger, Pace
-    from pulumi_holdfast.ladder.labels import CapacityType
+    from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.labels import CapacityType
 
 NO_JUMP: Final = timedelta(0)
 
@@ -93,8 +95,12 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class ContendingGang:
-    """Another job's gang that waits half placed in the same pool; the younger one is greater."""
+    """A gang among those that want nodes of one pool; the greater one gets them last.
 
+    `share`: how many nodes of the pool the jobs of its namespace have. Between namespaces with as many the younger gang is greater.
+    """
+
+    share: int = 0
     created: datetime
     uid: str
 
@@ -128,8 +134,8 @@ class PoolStatus:
     `missing_since`: since when it does not exist, if that is known: a pool that is replaced is missing for a moment. Unless
     `was_seen`, it may never have existed: the job on it waits that moment, and no other job moves there.
     `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
-    `reserving`: the oldest of the other jobs that reserve capacity there and do not have all of it yet. `price`: what one of
-    its nodes costs per hour now, if that is known.
+    `reserving`: the first in turn of the other jobs that reserve capacity there and do not have all of it yet. `price`: what one of
+    its nodes costs per hour now, if that is known. `share`: how many of its nodes the jobs of the job's namespace have.
     """
 
     exists: bool = True
@@ -139,6 +145,7 @@ class PoolStatus:
     max_nodes: int | None = None
     reserving: ContendingGang | None = None
     price: float | None = None
+    share: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +227,7 @@ class Observation:
         tolerations) differs from the job's current one. `shapes`: the gang's resource requests.
     Surroundings
         `unseen`: how much of the current wait the API server was away, when no capacity could come. `contending_gang`: the
-        youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in the pool. `pools`: by name;
+        last in turn of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in the pool. `pools`: by name;
         a missing one is assumed to exist. `reservation`: see Reservation; None for none. `checkpoints_on_request`: the job
         answers checkpoint requests; `checkpoint_requested_at`: the request it was sent; `checkpointed_at`: its last answer.
         `deadline`: see Deadline; None for a job without one. `max_cost`: likewise. `notices`: standing events that the job kind
@@ -306,9 +313,14 @@ class Observation:
         return self.pods_placed >= self.pods_expected
 
     @property
-    def as_gang(self) -> ContendingGang:
-        """The job among those that want the same nodes, by an age that its author cannot choose."""
+    def by_age(self) -> ContendingGang:
+        """The job among those of its namespace, by an age that its author cannot choose."""
         return ContendingGang(created=self.created_here or self.created, uid=self.uid)
+
+    def gang_in(self, pool: str | None) -> ContendingGang:
+        """Return the job among those that want nodes of a pool."""
+        known = None if pool is None else self.pools.get(pool)
+        return self.by_age if known is None else replace(self.by_age, share=known.share)
 
     @property
     def is_half_placed(self) -> bool:

@@ -32,27 +32,33 @@ from pulumi_holdfast.controller.kube.objects import (
     labels_of,
     metadata_of,
     moment,
+    name_of,
     objects,
     stamp,
     text,
     uid_of,
 )
+from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_REQUESTED,
     CHECKPOINTED,
     CHECKPOINTS_ON_REQUEST,
     STATE,
+    SUCCESSOR_OF,
     SUSPENDED_FOR,
     TIER,
     CapacityType,
 )
+from pulumi_holdfast.ladder.ladder import MOST_TIERS, MOST_TIMED_FAILURES
 
 _Reader: TypeAlias = Callable[[JsonValue], object]
 _Recorded: TypeAlias = JobState | FailbackAttempt | Ledger | Pace | PoolUse | TimedFailure
 T = TypeVar("T", bound=_Recorded)
 # Sixteen tiers, and in each of their clusters as many again.
-_MOST_USES: Final = 16 * 17
+_MOST_USES: Final = MOST_TIERS * (MOST_TIERS + 1)
+# Of each kind, and one more of each, which moves the job on.
+_MOST_FAILURES: Final = len(OutageKind) * (MOST_TIMED_FAILURES + 1)
 
 # The first word of the marker is the version of its format.
 _MARKER: Final = "v1"
@@ -210,6 +216,14 @@ def _read_count(value: JsonValue) -> int:
     return value
 
 
+def _read_rank(value: JsonValue) -> int:
+    """Return the rank of a tier."""
+    rank = _read_count(value)
+    if rank >= MOST_TIERS:
+        raise ValueError(f"no ladder has more than {MOST_TIERS} tiers")
+    return rank
+
+
 def _read_flag(value: JsonValue) -> bool:
     """Return true or false."""
     if not isinstance(value, bool):
@@ -282,7 +296,7 @@ _USE: Final[Mapping[str, _Reader]] = {
 
 
 def _read_failures(value: JsonValue) -> tuple[TimedFailure, ...]:
-    return tuple(_record(TimedFailure, _FAILURE, each) for each in _read_list(value))
+    return tuple(_record(TimedFailure, _FAILURE, each) for each in _read_list(value, most=_MOST_FAILURES))
 
 
 def _read_uses(value: JsonValue) -> tuple[PoolUse, ...]:
@@ -313,7 +327,7 @@ _STATE: Final[Mapping[str, _Reader]] = {
     "uid": _read_text,
     "phase": lambda value: Phase(_read_text(value)),
     "pool": _read_text,
-    "rank": _read_count,
+    "rank": _read_rank,
     "since": _read_time,
     "waiting_since": _absent_or(_read_time),
     "waited": _read_seconds,
@@ -418,11 +432,24 @@ def terminated_pod_status(pod: Json, at: datetime) -> Json:
     }
 
 
+# The name of a RayJob's successor ends with so much of the uid of the one that failed.
+LENGTH_OF_UID: Final = 8
+
+
 def recorded_state(job: Json) -> JobState | UnreadableState | None:
-    """Return the state that a controller has recorded in a job; None if it has recorded none."""
-    annotations = annotations_of(job)
+    """Return the state that a controller has recorded in a job; None if it has recorded none in this one.
+
+    A manifest that was exported and applied again has the record of another job, which is none of this one. Only a successor
+    takes over the record of the job that failed, from whose uid it has its name.
+    """
+    annotations, uid = annotations_of(job), uid_of(job)
     state = text(annotations[STATE]) if STATE in annotations else None
-    return read_record(state, text(annotations.get(SUSPENDED_FOR)), uid_of(job))
+    read = read_record(state, text(annotations.get(SUSPENDED_FOR)), uid)
+    if not isinstance(read, JobState) or read.uid == uid:
+        return read
+    start = read.uid[:LENGTH_OF_UID]
+    is_successor = len(start) == LENGTH_OF_UID and name_of(job).endswith(f"-{start}")
+    return replace(read, uid=uid) if is_successor and SUCCESSOR_OF in annotations else None
 
 
 def checkpoint_requested_at(job: Json) -> datetime | None:

@@ -36,6 +36,10 @@ RETENTION: Final = timedelta(hours=1)
 # most, and a program may react to it before any controller does.
 NOTICE_PERIOD: Final = timedelta(seconds=150)
 
+# More records than the widest gang has pods; then those of the last pods that are gone are kept.
+_MOST_RECORDS: Final = 12_000
+_MOST_DEPARTED: Final = 1_000
+
 _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"})
 
 
@@ -100,7 +104,13 @@ def with_pod(history: PodHistory, pod: Json, now: datetime, *, is_deleted: bool 
     Called for every watch event: several may pass between two reconciliations.
     """
     record = _updated(history.pods.get(uid_of(pod)), pod, now)
-    return replace(history, pods={**history.pods, uid_of(pod): replace(record, is_there=not is_deleted)})
+    pods = {**history.pods, uid_of(pod): replace(record, is_there=not is_deleted)}
+    if len(pods) > _MOST_RECORDS:
+        # Users may create and delete pods without end; the losses before these are counted in the job's state.
+        departed = [uid for uid, each in pods.items() if not each.is_there]
+        for uid in departed[:-_MOST_DEPARTED]:
+            del pods[uid]
+    return replace(history, pods=pods)
 
 
 def updated_history(history: PodHistory, snapshot: Snapshot) -> PodHistory:

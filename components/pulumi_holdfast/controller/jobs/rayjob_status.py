@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.controller.jobs.actions import EventReason, standing_event
 from pulumi_holdfast.controller.jobs.observation import Cause, JobOutcome, Loss, Part
-from pulumi_holdfast.controller.jobs.patches import fence
+from pulumi_holdfast.controller.jobs.patches import LENGTH_OF_UID, fence
 from pulumi_holdfast.controller.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import (
     NodeState,
@@ -212,7 +212,6 @@ def _head_answers(pod: Json, snapshot: Snapshot) -> bool:
 
 # The longest RayJob name that KubeRay accepts, and the part of a uid that distinguishes successors.
 _LONGEST_NAME: Final = 47
-_OF_UID: Final = 8
 _NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
         STATE,
@@ -239,7 +238,7 @@ def can_have_successor(job: Json) -> bool:
 
 def successor_name(job: Json) -> str:
     """Return the name of a RayJob's successor, always the same."""
-    ending = f"-{uid_of(job)[:_OF_UID]}"
+    ending = f"-{uid_of(job)[:LENGTH_OF_UID]}"
     return f"{_first_name(job)[: _LONGEST_NAME - len(ending)]}{ending}"
 
 

@@ -117,7 +117,7 @@ MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
 # Objects per page: an object has up to 1.5 MB of text, and several times as much when it is parsed.
-_PAGE: Final = 10
+_PAGE: Final = 5
 
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
@@ -202,16 +202,20 @@ class Client:
         answer = await self._send("GET", kind.collection(namespace), query=query)
         return Page(answer)
 
-    async def current(self, kind: Kind, *, namespace: str, labels: str) -> list[Json]:
-        """Return all of a kind's current objects with these labels, from the server and not from a cache."""
-        found: list[Json] = []
+    async def each(self, kind: Kind, *, namespace: str, labels: str) -> AsyncGenerator[Json]:
+        """Yield all of a kind's current objects with these labels, from the server and not from a cache.
+
+        They are read in pages: keep only what is needed of each, since their authors choose how large and how many they are.
+        """
         go_on: str | None = None
         while True:
             page = await self.page(kind, namespace=namespace, labels=labels, continue_token=go_on)
-            found += page.objects
+            for obj in page.objects:
+                yield obj
+                await asyncio.sleep(0)
             go_on = page.continue_token
             if go_on is None:
-                return found
+                return
 
     def watch(self, kind: Kind, *, labels: str | None, version: str, seconds: int) -> AsyncGenerator[bytes]:
         """Yield the changes to a kind's objects since `version`, one JSON document each, for `seconds`."""

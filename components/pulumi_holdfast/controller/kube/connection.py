@@ -183,6 +183,9 @@ class _ExchangedToken:
 
 JSON: Final = "application/json"
 
+# Pages of several lists arrive together, each of some megabytes: parsed in one turn they would block the loop for a second.
+_LONG_BYTES: Final = 64 * 1024
+
 _UNAUTHORIZED: Final = 401
 
 # A Retry-After may also be a date, which is not read.
@@ -214,6 +217,7 @@ class Connection:
         self._ssl = self._access.ssl_context()
         self._bearer = BearerToken(self._access)
         self._session: aiohttp.ClientSession | None = None
+        self._parsing = asyncio.Lock()
 
     @property
     def server(self) -> str:
@@ -245,10 +249,18 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         async with self._answer(method, path, query, data, content_type, timeout) as answer:
-            document: object = json.loads(await answer.read() or b"{}")
+            document: object = await self._parsed(await answer.read() or b"{}")
             if not isinstance(document, dict):
                 raise ValueError("its answer is not a JSON object")  # noqa: TRY004  # as for other answers that cannot be read
             return cast("Json", document)
+
+    async def _parsed(self, content: bytes) -> object:
+        """Return a response's JSON. Of long ones one is parsed at a time, and what waits in the event loop comes before the next."""
+        if len(content) < _LONG_BYTES:
+            return cast("object", json.loads(content))
+        async with self._parsing:
+            await asyncio.sleep(0)
+            return cast("object", json.loads(content))
 
     async def lines(
         self, path: str, query: Mapping[str, str], *, silent_seconds: float

@@ -37,9 +37,11 @@ from pulumi_holdfast.ladder.labels import EVENT_COMPONENT
 _REMEMBERED: Final = 4096
 # A repeated Event is written this often: often enough to outlive the hour that Events are stored.
 REPEAT_SECONDS: Final = 600.0
-# How many different Events one object may have at once, and how often one more: as Kubernetes' own recorders.
-_BURST: Final = 25
-_REFILL_SECONDS: Final = 300.0
+# How many different Events one object may have at once, and after how many seconds one more: as Kubernetes' own recorders.
+_PER_OBJECT: Final = (25, 300.0)
+# How many writes of Events, and how many notifications, one namespace may cause: its users choose how many jobs it has.
+_EVENTS_PER_NAMESPACE: Final = (500, 1.0)
+_NOTIFICATIONS_PER_NAMESPACE: Final = (50, 60.0)
 
 _MOST_CHARACTERS: Final = 1024
 
@@ -83,21 +85,46 @@ class AggregatedEvent:
         return f"{said.subject.name[:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-class EventCorrelator:
-    """Recent Events: repetitions are counted, and the number of Events per object is limited."""
+class TokenBuckets:
+    """For each key a number of tokens: `burst` at first and at most, and one more every `seconds`."""
 
-    def __init__(self) -> None:
+    def __init__(self, burst: int, seconds: float) -> None:
+        self._burst, self._seconds = float(burst), seconds
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str, now: float) -> bool:
+        """Take a token, and return whether there was one. `now`: seconds of the clock."""
+        left, since = self._left.get(key, (self._burst, now))
+        left = min(self._burst, left + (now - since) / self._seconds)
+        allowed = left >= 1
+        self._left[key] = (left - allowed, now)
+        self._left.move_to_end(key)
+        while len(self._left) > _REMEMBERED:
+            self._left.popitem(last=False)
+        return allowed
+
+
+class EventCorrelator:
+    """Recent Events: repetitions are counted, and the number of Events per object and per namespace is limited.
+
+    `dropped` is called for each Event beyond that.
+    """
+
+    def __init__(self, *, dropped: Callable[[], None] = lambda: None) -> None:
         self._entries: OrderedDict[str, AggregatedEvent] = OrderedDict()
-        self._spoken: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._of_objects = TokenBuckets(*_PER_OBJECT)
+        self._of_namespaces = TokenBuckets(*_EVENTS_PER_NAMESPACE)
+        self._dropped = dropped
 
     def take(self, said: ObjectEvent, at: datetime, now: float) -> AggregatedEvent | None:
         """Return the Event to write for an occurrence; None for nothing now. `now`: seconds of the clock."""
         fresh = AggregatedEvent(event=said, first=at, last=at)
         known = self._entries.get(fresh.name)
         entry = fresh if known is None else replace(known, last=at, count=known.count + 1)
-        if known is None and not self._may_speak(said.subject.uid, now):
-            return None
         is_due = entry.written is None or now - entry.written >= REPEAT_SECONDS
+        if is_due and not self._may_write(said.subject, now, is_new=known is None):
+            self._dropped()
+            return None
         self._keep(replace(entry, written=now) if is_due else entry)
         return entry if is_due else None
 
@@ -117,15 +144,10 @@ class EventCorrelator:
         while len(self._entries) > _REMEMBERED:
             self._entries.popitem(last=False)
 
-    def _may_speak(self, uid: str, now: float) -> bool:
-        left, since = self._spoken.get(uid, (float(_BURST), now))
-        left = min(float(_BURST), left + (now - since) / _REFILL_SECONDS)
-        allowed = left >= 1
-        self._spoken[uid] = (left - allowed, now)
-        self._spoken.move_to_end(uid)
-        while len(self._spoken) > _REMEMBERED:
-            self._spoken.popitem(last=False)
-        return allowed
+    def _may_write(self, subject: InvolvedObject, now: float, *, is_new: bool) -> bool:
+        if is_new and not self._of_objects.take(subject.uid, now):
+            return False
+        return self._of_namespaces.take(subject.namespace, now)
 
 
 def event_object(entry: AggregatedEvent, *, instance: str) -> Json:
@@ -163,8 +185,8 @@ def _written(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# More Events wait only while the API server accepts none, and then the oldest ones matter least.
-_WAITING: Final = 1000
+# More Events wait only while the API server accepts none, and then the oldest ones matter least. One namespace cannot fill it.
+_WAITING: Final = 2000
 
 _log = logging.getLogger(__name__)
 
@@ -181,7 +203,7 @@ class EventRecorder:
         self._client = client
         self._instance = instance
         self._written = written
-        self._log = EventCorrelator()
+        self._log = EventCorrelator(dropped=lambda: written(False))
         self._waiting: deque[AggregatedEvent] = deque(maxlen=_WAITING)
         self._filled = asyncio.Event()
 
@@ -189,6 +211,8 @@ class EventRecorder:
         """Queue an Event, unless it was written recently."""
         entry = self._log.take(said, datetime.now(UTC), asyncio.get_running_loop().time())
         if entry is not None:
+            if len(self._waiting) == _WAITING:
+                self._written(False)
             self._waiting.append(entry)
             self._filled.set()
 
@@ -298,11 +322,18 @@ class WebhookNotifier:
         self._sent = sent
         self._backoff = backoff
         self._waiting: deque[ObjectEvent] = deque(maxlen=_MOST_NOTIFICATIONS)
+        self._of_namespaces = TokenBuckets(*_NOTIFICATIONS_PER_NAMESPACE)
         self._filled = asyncio.Event()
 
     def notify(self, said: ObjectEvent) -> None:
-        """Queue a notification if people are notified about such Events; the oldest is dropped if the queue is full."""
+        """Queue a notification if people are notified about such Events.
+
+        One beyond the limit of its namespace is dropped, and the oldest one if the queue is full.
+        """
         if self._url_file is None or said.reason not in self._notified:
+            return
+        if not self._of_namespaces.take(said.subject.namespace, asyncio.get_running_loop().time()):
+            self._sent(False)
             return
         if len(self._waiting) == _MOST_NOTIFICATIONS:
             self._sent(False)

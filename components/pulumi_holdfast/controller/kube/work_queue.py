@@ -2,7 +2,7 @@
 
 import asyncio
 import heapq
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -33,13 +33,18 @@ def utc_now() -> datetime:
 class WorkQueue(Generic[K]):
     """Keys to reconcile. Used from one event loop.
 
-    A key that is added while a worker has it is queued once more after that, at once: the last state of a pod that ends may be
+    The groups of keys take turns, so that one with many or costly keys delays another by one of its keys at a time; within a group
+    the key that has waited longest is next. A key that is added while a worker has it is queued once more after that, at once: the last state of a pod that ends may be
     seen for some milliseconds only. `add_at` requires that `run` runs.
     """
 
-    def __init__(self, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, *, now: Callable[[], datetime] = utc_now, group: Callable[[K], Hashable] = lambda _: None
+    ) -> None:
         self._now = now
-        self._ready: deque[K] = deque()
+        self._group = group
+        # The groups in the order of their turns; each has a key.
+        self._ready: OrderedDict[Hashable, deque[K]] = OrderedDict()
         self._queued: set[K] = set()
         self._working: set[K] = set()
         self._again: set[K] = set()
@@ -52,7 +57,7 @@ class WorkQueue(Generic[K]):
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return len(self._queued)
 
     @property
     def planned(self) -> int:
@@ -65,7 +70,7 @@ class WorkQueue(Generic[K]):
             self._again.add(key)
         elif key not in self._queued:
             self._queued.add(key)
-            self._ready.append(key)
+            self._ready.setdefault(self._group(key), deque()).append(key)
             self._filled.set()
 
     def add_soon(self, key: K) -> None:
@@ -100,11 +105,14 @@ class WorkQueue(Generic[K]):
         self._backoffs.pop(key, None)
 
     async def get(self) -> K:
-        """Take the key that has waited longest; `done` must follow."""
+        """Take the next key of the group whose turn it is; `done` must follow."""
         while not self._ready:
             self._filled.clear()
             await self._filled.wait()
-        key = self._ready.popleft()
+        group, keys = self._ready.popitem(last=False)
+        key = keys.popleft()
+        if keys:
+            self._ready[group] = keys
         self._queued.discard(key)
         self._soon.discard(key)
         self._working.add(key)

@@ -24,10 +24,11 @@ from pulumi_holdfast.controller.kube.events import EventRecorder, WebhookNotifie
 from pulumi_holdfast.controller.kube.leader_election import Fence, LeaderElectionConfig, LeaderElector
 from pulumi_holdfast.controller.kube.work_queue import WorkQueue, utc_now
 from pulumi_holdfast.controller.loop.action_executor import ActionExecutor, ReservationManager
+from pulumi_holdfast.controller.loop.contention import GangContention
 from pulumi_holdfast.controller.loop.informers import Informers, enqueue_on_change
 from pulumi_holdfast.controller.loop.judgements import Judgements
 from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics, Sample
-from pulumi_holdfast.controller.loop.observer import ApiAbsences, GangContention, Observer, PodHistories
+from pulumi_holdfast.controller.loop.observer import ApiAbsences, Observer, PodHistories
 from pulumi_holdfast.controller.loop.policy_status import (
     ORPHAN_DELAY_SECONDS,
     STATUS_DELAY_SECONDS,
@@ -67,7 +68,7 @@ class Controller:
         self._absences = ApiAbsences(now)
         client = Client(requests, may_write=fence.seconds_left, answered=self._absences.answered)
         self._caches = caches = Caches()
-        self._queue = WorkQueue[JobKey](now=now)
+        self._queue = WorkQueue[JobKey](now=now, group=lambda key: key.namespace)
         self._informers = Informers(client, caches)
         # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)

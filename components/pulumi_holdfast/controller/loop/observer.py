@@ -6,7 +6,6 @@ Besides the job's own objects these are its pod history, contending gangs, the u
 from __future__ import annotations
 
 import time
-from bisect import insort
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from pulumi_holdfast.controller.jobs.caches import BY_UID, ON_NODE, RESERVED_FOR
 from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod
 from pulumi_holdfast.controller.jobs.node_usage import NodeSharing, NodeUsage, used_nodes
 from pulumi_holdfast.controller.jobs.observation import (
-    ContendingGang,
     CopyStatus,
     Judgement,
     NodeKind,
@@ -34,6 +32,7 @@ from pulumi_holdfast.controller.jobs.reservations import reservation_of
 from pulumi_holdfast.controller.jobs.state import JobState, UnreadableState
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.client import RAYJOB
+from pulumi_holdfast.controller.loop.contention import GangContention
 from pulumi_holdfast.controller.loop.judgements import Judgements
 from pulumi_holdfast.controller.loop.pools import MissingPools, OfferedPrices, UsedNodes, pool_statuses
 from pulumi_holdfast.controller.other_clusters.copies import may_run_here
@@ -43,79 +42,6 @@ from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import LADDER
 from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class _Gang:
-    contending_gang: ContendingGang
-    pool: str
-    key: JobKey
-
-
-class GangContention:
-    """The half-placed gangs of each pool, by age. Two of them may wait for each other's nodes forever.
-
-    `enqueue` is called with the gangs that may have to yield next, which are only the youngest: with a thousand waiting
-    jobs, enqueuing all of them for each change caused a million reconciliations.
-    """
-
-    def __init__(self, enqueue: Callable[[JobKey], None]) -> None:
-        self._enqueue = enqueue
-        self._half_placed: dict[JobKey, _Gang] = {}
-        self._by_age: defaultdict[str, list[_Gang]] = defaultdict(list)
-        self._last_yields: dict[str, datetime] = {}
-
-    def update(self, key: JobKey, observation: Observation) -> ContendingGang | None:
-        """Store how a job is placed, and return the youngest of the other half-placed gangs in its pool."""
-        before, gang = self._half_placed.get(key), _half_placed(key, observation)
-        if before is not None and observation.suspended:
-            self._last_yields[before.pool] = observation.now
-        if before != gang:
-            self._replace(key, before, gang)
-        if gang is None:
-            return None
-        return next(
-            (each.contending_gang for each in reversed(self._by_age[gang.pool]) if each.key != key), None
-        )
-
-    def last_yield_at(self, pool: str | None) -> datetime | None:
-        """When a gang last yielded its nodes in a pool; None if none did."""
-        return None if pool is None else self._last_yields.get(pool)
-
-    def forget(self, key: JobKey) -> None:
-        """Remove a deleted job."""
-        before = self._half_placed.get(key)
-        if before is not None:
-            self._replace(key, before, None)
-
-    def _replace(self, key: JobKey, before: _Gang | None, gang: _Gang | None) -> None:
-        if before is not None:
-            pool = self._by_age[before.pool]
-            was_youngest = pool[-1] == before
-            pool.remove(before)
-            del self._half_placed[key]
-            if was_youngest and len(pool) > 1:
-                self._enqueue(pool[-1].key)
-        if gang is not None:
-            pool = self._by_age[gang.pool]
-            insort(pool, gang)
-            self._half_placed[key] = gang
-            is_first_rival = len(pool) == 2 and pool[-1] != gang
-            if is_first_rival:
-                self._enqueue(pool[-1].key)
-
-
-def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
-    waits = (
-        observation.follows
-        and not observation.suspended
-        and observation.outcome is None
-        and observation.is_half_placed
-    )
-    if not waits or observation.pool is None:
-        return None
-    return _Gang(key=key, pool=observation.pool, contending_gang=observation.as_gang)
-
 
 K = TypeVar("K")
 
@@ -263,11 +189,11 @@ class KnownCopies(Protocol):
 
 
 def _is_believed(state: JobState | UnreadableState | None, seen: Observation) -> bool:
-    """Whether a record may make other jobs wait: it is the job's own, and its pools are of the job's ladder.
+    """Whether a record may make other jobs wait: its pools are of the job's ladder.
 
-    An author of a job may write its record, too. A job that is not on its ladder is never moved, so it would reserve forever.
+    A job that is not on its ladder is never moved, so it would reserve forever.
     """
-    if not isinstance(state, JobState) or state.failback is None or state.uid != seen.uid:
+    if not isinstance(state, JobState) or state.failback is None:
         return False
     return {seen.pool, state.failback.pool} <= seen.pools.keys()
 
@@ -321,24 +247,27 @@ class Observer:
         seen, history = kind.observe(snapshot, self._histories.of(key))
         self._histories.keep(key, history)
         policy = self._policy(key.namespace)
-        pools_of_ladder = self._pools(key, policy, snapshot.now)
-        if seen.pool not in pools_of_ladder:
-            self._contention.forget(key)
+        seen = replace(seen, pools=self._pools(key, policy, snapshot.now))
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            contending_gang=self._contention.update(key, seen) if seen.pool in pools_of_ladder else None,
+            contending_gang=self._contention.update(key, seen),
             last_yield_at=self._contention.last_yield_at(seen.pool),
-            pools=pools_of_ladder,
             reservation=self._held(seen.uid),
             may_run_here=may_run_here(snapshot.job),
             copy=None if self._away is None else self._away.copy_of(key),
         )
         state = recorded_state(snapshot.job)
         since = state.waiting_since if isinstance(state, JobState) else None
-        reserving = self._reservations.update(key, state if _is_believed(state, seen) else None, seen)
+        share_of = self._contention.shares.of
+        reserving = self._reservations.update(
+            key,
+            state if _is_believed(state, seen) else None,
+            seen,
+            lambda other, pool: share_of(pool, other.namespace),
+        )
         pools = {
-            pool: replace(status, reserving=reserving.get(pool)) if pool in reserving else status
+            pool: replace(status, reserving=reserving.get(pool), share=share_of(pool, key.namespace))
             for pool, status in seen.pools.items()
         }
         node_time, nodes = self._usage_of(key, snapshot, seen, state, policy)
@@ -350,6 +279,7 @@ class Observer:
             nodes=nodes,
             judgement=self._judged(key, snapshot.job, state, seen),
         )
+        self._contention.shares.update(key, seen)
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
     def _judged(
@@ -357,7 +287,7 @@ class Observer:
     ) -> Judgement | None:
         if self._judgements is None or seen.outcome is not None or seen.is_managed_by_kueue:
             return None
-        known = state if isinstance(state, JobState) and state.uid in {"", seen.uid} else None
+        known = state if isinstance(state, JobState) else None
         policy = self._caches.policies.get(key.namespace, LADDER)
         return self._judgements.of(key, job, policy, is_new=is_new(known))
 

@@ -67,7 +67,7 @@ class AwayJobs:
         self._now = now
         self._changed = changed
         self._report = report
-        self._queue = WorkQueue[JobKey](now=now)
+        self._queue = WorkQueue[JobKey](now=now, group=_namespace_of)
         self._runs = False
         self._copies: dict[JobKey, CopyStatus] = {}
         self._silent: dict[_Place, str] = {}
@@ -102,7 +102,7 @@ class AwayJobs:
             seen=self._seen,
             failed=self._failed,
         )
-        self._queue, self._runs = WorkQueue[JobKey](now=self._now), True
+        self._queue, self._runs = WorkQueue[JobKey](now=self._now, group=_namespace_of), True
         for key in self._caches.all_keys():
             self._queue.add(key)
         try:
@@ -253,6 +253,10 @@ class _Place(NamedTuple):
 
 def _place(cluster: str, key: JobKey) -> _Place:
     return _Place(cluster, key.namespace, key.kind)
+
+
+def _namespace_of(key: JobKey) -> str:
+    return key.namespace
 
 
 def _pool_elsewhere(job: Json) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from pulumi_holdfast.controller.jobs.cached_objects import cached_job
 from pulumi_holdfast.controller.jobs.kinds import (
     KIND_OF,
     KINDS,
@@ -49,6 +50,7 @@ _log = logging.getLogger(__name__)
 _LAST_WRITE: Final = timedelta(seconds=2)
 _LONGEST_ACCOUNT: Final = timedelta(seconds=15)
 _MISSING: Final = 404
+_TOO_LARGE: Final = 413
 
 
 class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
@@ -58,10 +60,17 @@ class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
 async def cluster_id(client: Client) -> str:
     """Return the identity of a cluster: the uid of its first namespace, which exists as long as the cluster."""
     # Not by its name: the controller may list namespaces, and read none of them.
-    found = await client.current(NAMESPACE, namespace="", labels="kubernetes.io/metadata.name=kube-system")
-    if not found:
-        raise ApiError(_MISSING, "NotFound", "the cluster has no namespace kube-system")
-    return uid_of(found[0])
+    async for found in client.each(NAMESPACE, namespace="", labels="kubernetes.io/metadata.name=kube-system"):
+        return uid_of(found)
+    raise ApiError(_MISSING, "NotFound", "the cluster has no namespace kube-system")
+
+
+async def _job_there(client: Client, key: JobKey) -> Json | None:
+    """Return the object with a job's name in another cluster; its users there may make it too large to be read."""
+    found = await current_job(client, key)
+    if found is not None and (excess := cached_job(found).excess):
+        raise ApiError(_TOO_LARGE, "RequestEntityTooLarge", f"the job there is not read. {excess}")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +129,8 @@ class Transfers:
         Raises ApiError if the copies cannot be listed. A failure affects only that copy, because users there may write any
         object.
         """
-        found = await self._remotes[cluster].current(KIND_OF[kind], namespace=namespace, labels=COPY_OF)
-        for each in found:
+        found = self._remotes[cluster].each(KIND_OF[kind], namespace=namespace, labels=COPY_OF)
+        async for each in found:
             key = JobKey(kind, namespace, name_of(each))
             try:
                 await self._remove_leftover(cluster, key, each)
@@ -164,7 +173,7 @@ class Transfers:
         if client is None:
             return None
         try:
-            found = await current_job(client, key)
+            found = await _job_there(client, key)
             is_copy = found is not None and copies.origin_of(found) == uid
             children, pods = await current_parts_of_copies(client, key, uid, is_there=is_copy)
         except (ApiError, Unreachable) as error:

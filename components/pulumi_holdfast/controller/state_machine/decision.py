@@ -219,7 +219,7 @@ def decide(
     state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
     """Return the actions to carry out now. Total and pure: every state and observation has one result."""
-    own = _own(state, observation)
+    own = state if isinstance(state, JobState) and state.uid == observation.uid else None
     if own is None and isinstance(state, UnreadableState):
         own = _left_suspended(state, observation, policy)
     if own is not None:
@@ -230,13 +230,6 @@ def decide(
     if isinstance(state, UnreadableState) and step.state is not None:
         step = replace(step, events=(_unreadable_event(state, observation), *step.events))
     return _complete(state, step, observation, policy)
-
-
-def _own(state: JobState | UnreadableState | None, observation: Observation) -> JobState | None:
-    """The state, if it is this job's: a copied manifest carries another job's state, and a recreated job has one without uid."""
-    if not isinstance(state, JobState) or state.uid not in {"", observation.uid}:
-        return None
-    return state if state.uid else replace(state, uid=observation.uid)
 
 
 def _left_suspended(

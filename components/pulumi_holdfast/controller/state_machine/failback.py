@@ -1,14 +1,14 @@
 """Failback: when a better tier is tried, the stages of an attempt, and the order in which jobs reserve capacity.
 
 The running job is not changed until its capacity on the better tier is reserved. In each pool one reservation at a time is
-incomplete, the oldest job's: two gangs that each reserve half of the free nodes would both reach their timeouts, again and again.
+incomplete, that of the job whose namespace has least of the pool, then of the oldest: two gangs that each reserve half of the free nodes would both reach their timeouts, again and again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
 
@@ -68,7 +68,7 @@ def failback_deadlines(
             due is not None
             and due <= observation.now
             and any(
-                _yields_to_older(each.name, observation) for each in tiers_above(state, observation, policy)
+                _waits_its_turn(each.name, observation) for each in tiers_above(state, observation, policy)
             )
         )
         return (observation.now + _queue_interval(state) if is_queued else due,)
@@ -132,8 +132,13 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         event = JobEvent(reason=EventReason.CANNOT_FAIL_BACK, message=message)
         return JobStep(state=replace(state, last_failback_at=observation.now), events=(event,))
     fitting = [tier_above for tier_above in above if _has_capacity(tier_above, observation)]
-    if fitting and all(_yields_to_older(tier_above.name, observation) for tier_above in fitting):
-        return JobStep(state=state)
+    if fitting and all(_waits_its_turn(tier_above.name, observation) for tier_above in fitting):
+        pools = ", ".join(tier_above.name for tier_above in fitting)
+        waits = f"The job stays on {state.pool} for now: other jobs reserve capacity first in {pools}."
+        return JobStep(
+            state=state,
+            events=(JobEvent(reason=EventReason.CANNOT_FAIL_BACK, message=waits, is_standing=True),),
+        )
     if not fitting:
         return JobStep(
             state=replace(state, last_failback_at=observation.now),
@@ -148,7 +153,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> JobStep
         state,
         observation,
         policy,
-        next(tier_above for tier_above in fitting if not _yields_to_older(tier_above.name, observation)),
+        next(tier_above for tier_above in fitting if not _waits_its_turn(tier_above.name, observation)),
     )
 
 
@@ -189,7 +194,7 @@ def _await_reservation(
         observation.shapes, target.facts.machine
     ):
         return _end(state, observation, f"{attempt.pool} may not have as many nodes as the job needs")
-    if _yields_to_older(attempt.pool, observation):
+    if _waits_its_turn(attempt.pool, observation):
         return _yield_reservation(state, attempt)
     wanted = gang_size(observation.shapes)
     if observation.reservation is not None and observation.reservation.pool != attempt.pool:
@@ -241,17 +246,17 @@ def _try_next_tier(state: JobState, observation: Observation, policy: Policy) ->
         if tried is not None
         and policy.rank(tier_above) > tried
         and _has_capacity(tier_above, observation)
-        and not _yields_to_older(tier_above.name, observation)
+        and not _waits_its_turn(tier_above.name, observation)
     ]
     if rest and not _is_too_late(observation, policy):
         return _reserve(state, observation, policy, rest[0])
     return _end(state, observation, "the better tiers had no capacity in time")
 
 
-def _yields_to_older(pool: str, observation: Observation) -> bool:
-    """Whether an older job's reservation in a pool is incomplete: two half reservations would help neither job."""
+def _waits_its_turn(pool: str, observation: Observation) -> bool:
+    """Whether the reservation of a job before this one is incomplete in a pool: two half reservations would help neither job."""
     other = observation.pools.get(pool, PoolStatus()).reserving
-    return other is not None and other < observation.as_gang
+    return other is not None and other < observation.gang_in(pool)
 
 
 def _queue_interval(state: JobState) -> timedelta:
@@ -261,13 +266,14 @@ def _queue_interval(state: JobState) -> timedelta:
 
 
 def _yield_reservation(state: JobState, attempt: FailbackAttempt) -> JobStep:
-    """Release the reservation in favor of an older job. The next attempt is due at once, after that job's."""
+    """Release the reservation in favor of a job before this one. The next attempt is due at once, after that job's."""
     return JobStep(
         state=replace(state, failback=None),
         events=(
             JobEvent(
                 reason=EventReason.FAILBACK_ENDED,
-                message=f"The job keeps running on {state.pool}: an older job reserves capacity in {attempt.pool} first.",
+                message=f"The job keeps running on {state.pool}: another job, which is older or whose namespace has fewer nodes there, "
+                f"reserves capacity in {attempt.pool} first.",
             ),
         ),
     )
@@ -340,17 +346,26 @@ class ReservationQueue(Generic[K]):
         self._gangs: dict[str, dict[K, ContendingGang]] = {}
 
     def update(
-        self, key: K, state: JobState | UnreadableState | None, observation: Observation
+        self,
+        key: K,
+        state: JobState | UnreadableState | None,
+        observation: Observation,
+        share_of: Callable[[K, str], int] = lambda _, __: 0,
     ) -> Mapping[str, ContendingGang]:
-        """Store a job's reservation, and return the oldest of the other jobs that reserve capacity, by pool."""
+        """Store a job's reservation, and return the first in turn of the other jobs that reserve capacity, by pool.
+
+        `share_of` returns the share that a job's namespace has of a pool.
+        """
         self.forget(key)
         pool = reserving_pool(state, observation)
         if pool is not None:
             self._reserving[key] = pool
-            self._gangs.setdefault(pool, {})[key] = observation.as_gang
+            self._gangs.setdefault(pool, {})[key] = observation.by_age
         found: dict[str, ContendingGang] = {}
         for each, gangs in self._gangs.items():
-            others = [gang for other, gang in gangs.items() if other != key]
+            others = [
+                replace(gang, share=share_of(other, each)) for other, gang in gangs.items() if other != key
+            ]
             if others:
                 found[each] = min(others)
         return found

@@ -273,7 +273,7 @@ def yield_event(state: JobState, observation: Observation) -> JobEvent:
         reason=EventReason.YIELDED,
         message=(
             f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
-            "also waits for: the younger job yields its nodes for a while."
+            "also waits for: the job whose namespace has more nodes there, or else the younger job, yields its nodes for a while."
         ),
     )
 

@@ -419,10 +419,9 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> JobS
         if below is None
         else new_tier_visit(hurt, observation, pool=below.name, rank=policy.rank(below))
     )
-    # A recreated job has a uid that is not known yet, and an operator whose counters start at 0.
+    # A recreated job takes over this record, and has an operator whose counters start at 0.
     recreated = replace(
         fresh,
-        uid="",
         restarts=0,
         disrupted_restarts=0,
         failback=None,

@@ -312,9 +312,9 @@ def yield_deadline(state: JobState, observation: Observation, tier: Tier | None)
 
 
 def must_yield(state: JobState, observation: Observation, tier: Tier | None) -> bool:
-    """Whether this gang must yield its nodes: the youngest of the gangs that wait half placed.
+    """Whether this gang must yield its nodes: the last in turn of the gangs that wait half placed, see ContendingGang.
 
-    Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.
+    Each gang decides for itself, by an order that is the same for all of them; the first never yields.
     """
     if (
         not observation.is_half_placed
@@ -322,7 +322,7 @@ def must_yield(state: JobState, observation: Observation, tier: Tier | None) -> 
         or not is_reached(yield_deadline(state, observation, tier), observation.now)
     ):
         return False
-    return observation.as_gang > observation.contending_gang
+    return observation.gang_in(observation.pool) > observation.contending_gang
 
 
 def pause_length(state: JobState) -> timedelta:

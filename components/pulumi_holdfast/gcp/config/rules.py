@@ -11,6 +11,7 @@ from typing import Final
 from pulumi_holdfast.config import network_validation as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
+from pulumi_holdfast.config.fields import TextOrOutput, known
 from pulumi_holdfast.config.loader import checked, parse
 from pulumi_holdfast.gcp.config.sections import (
     PROJECT,
@@ -82,8 +83,17 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
         a_default_pool="{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}",
     )
     yield from _classes(platform)
+    yield from rules.tag_problems(platform.tags, _LABELS)
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_GKE, "GKE")
+
+
+_LABELS: Final = rules.TagRules(
+    key=r"[a-z][a-z0-9_-]{0,62}",
+    value=r"[a-z0-9_-]{0,63}",
+    allowed="a key and a value of up to 63 lower-case letters, digits, `_` and `-`; the key starts with a letter",
+    own=("goog", "managed-by", "holdfast"),
+)
 
 
 def _is_zone_of(zone: str, region: str) -> bool:
@@ -157,8 +167,9 @@ def _access(access: GcpAccess) -> Iterator[Problem]:
     yield from rules.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
-def _key(key: str | None, region: str, field: str) -> Iterator[Problem]:
+def _key(given: TextOrOutput | None, region: str, field: str) -> Iterator[Problem]:
     """A key in another location than the region of what it encrypts."""
+    key = known(given)
     location = region if key is None else key.split("/")[3]
     if location != region:
         allowed = f"a key in {region}, the region of what it encrypts"
@@ -217,7 +228,7 @@ def _new_network(network: GcpNewNetwork, most_nodes: int) -> Iterator[Problem]:
 
 
 def _existing_network(network: GcpExistingNetwork, region: str) -> Iterator[Problem]:
-    parts = network.subnetwork.split("/")
+    parts = (known(network.subnetwork) or "").split("/")
     if len(parts) > 1 and parts[3] != region:
         allowed = f"one in {region}, the stack's region"
         fix = f"Write another subnetwork, or change {REGION}."

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from pulumi_holdfast.config.errors import setting_fix
 from pulumi_holdfast.config.fields import (
+    OR_OUTPUT,
     Allowed,
     Cidr,
     Day,
@@ -17,6 +18,7 @@ from pulumi_holdfast.config.fields import (
     Duration,
     Section,
     Text,
+    TextOrOutput,
     Variant,
     Weekday,
     WindowHours,
@@ -115,12 +117,13 @@ Zone = Annotated[
     ),
 ]
 KeyName = Annotated[
-    str,
+    TextOrOutput,
     AfterValidator(_key),
     Allowed(
         "the name of a key: projects/…/locations/…/keyRings/…/cryptoKeys/…",
         "projects/my-project/locations/us-central1/keyRings/holdfast/cryptoKeys/gke",
     ),
+    OR_OUTPUT,
 ]
 GkeClusterName = Annotated[
     str,
@@ -132,14 +135,16 @@ GkeClusterName = Annotated[
     ),
 ]
 NetworkName = Annotated[
-    str,
+    TextOrOutput,
     _linked(rf"projects/{_PROJECT}/global/networks/", "networks"),
     Allowed("the name of a network, or projects/…/global/networks/… of another project", "shared"),
+    OR_OUTPUT,
 ]
 SubnetworkName = Annotated[
-    str,
+    TextOrOutput,
     _linked(rf"projects/{_PROJECT}/regions/[a-z0-9-]+/subnetworks/", "networks subnets"),
     Allowed("the name of a subnetwork, or projects/…/regions/…/subnetworks/… of another project", "training"),
+    OR_OUTPUT,
 ]
 RangeName = Annotated[
     str,

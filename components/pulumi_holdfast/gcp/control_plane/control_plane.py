@@ -36,7 +36,7 @@ class DatabaseKey:
     region.
     """
 
-    key: str
+    key: Input[str]
     project_number: str
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_gcp.cloudquota import get_s_quota_infos
 from pulumi_gcp.compute import get_machine_types, get_subnetwork, get_zones
 from pulumi_gcp.container import get_engine_versions
-from pulumi_gcp.organizations import get_project
+from pulumi_gcp.organizations import get_client_config, get_project
 from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_account
 
 from pulumi_holdfast.config import naming
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight.quotas import Granted
+
+
+def provider_place(parent: pulumi.Resource) -> tuple[str, str]:
+    """The project and the region of the Google Cloud provider of a component. Raises ConfigError if it has none."""
+    queries = CloudQueries(
+        credentials="Google Cloud credentials",
+        fix="Log in with `gcloud auth application-default login`.",
+        parent=parent,
+    )
+    found = queries.required("the provider's project", lambda: get_client_config(opts=queries.options))
+    return found.project, found.region
 
 
 class ProjectQueries:

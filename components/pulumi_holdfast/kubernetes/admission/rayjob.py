@@ -1,4 +1,4 @@
-"""Admission of RayJobs: the patches that let a RayJob follow the ladder of its namespace."""
+"""Admission of RayJobs: the patches that let a RayJob follow the ladder of its namespace, and the tokens of Ray."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from pulumi_holdfast.kubernetes.admission.job_patches import (
     set_field,
     start_pool,
 )
+from pulumi_holdfast.kubernetes.kubernetes_object import in_training_namespaces, resource_rule
 from pulumi_holdfast.ladder.labels import POOL
 from pulumi_holdfast.ladder.ladder import Failures
 
@@ -30,9 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
+    from pulumi_holdfast.ladder.json import Json, JsonValue
 
 #: More than the longest ladder can count; KubeRay adds one to it in 32 bits.
 MOST_RETRIES: Final = 1_000_000
+
+
+#: Versions of Ray with tokens, 2.52 and later, as KubeRay reads them: it refuses tokens for others.
+_WITH_TOKENS: Final = r"^v?(2[.](5[2-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)[.][0-9]+)([.][0-9]+)*$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,3 +154,28 @@ def _original_values() -> str:
             "workerGroupSpecs": f"optional.of({each})",
         }
     )
+
+
+def ray_tokens_spec() -> Json:
+    """Return the policy that lets Ray ask for a token, unless its author decides it: its dashboard runs any code that it is sent.
+
+    KubeRay makes the token, a Secret, and gives it to the containers of Ray and to the submitter.
+    """
+    mutations: list[JsonValue] = []
+    for resource, at in (("rayjobs", ("spec", "rayClusterSpec")), ("rayclusters", ("spec",))):
+        spec = "dyn(object)" + "".join(f".?{each}" for each in at)
+        asked = (
+            f"request.resource.resource == {text(resource)} && {spec}.hasValue() && !{spec}.?authOptions.hasValue() && "
+            f"{spec}.?rayVersion.orValue('').matches({text(_WITH_TOKENS)})"
+        )
+        path = text("/" + "/".join((*at, "authOptions")))
+        patch = f'({asked} ? [JSONPatch{{op: "add", path: {path}, value: {{"mode": "token"}}}}] : [])'
+        mutations.append({"patchType": "JSONPatch", "jsonPatch": {"expression": patch}})
+    return {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": in_training_namespaces(
+            resource_rule("ray.io", "rayjobs", "rayclusters", on=["CREATE"], version="v1")
+        ),
+        "mutations": mutations,
+    }

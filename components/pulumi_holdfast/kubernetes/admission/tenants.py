@@ -12,6 +12,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import CREATES, affinity_terms, text, texts
 from pulumi_holdfast.kubernetes.admission.job_expressions import HERE
+from pulumi_holdfast.kubernetes.admission.rayjob import ray_tokens_spec
 from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import (
     admission_policy,
@@ -43,6 +44,7 @@ PODS: Final = "training-pods"
 POOLS: Final = "training-pools"
 INSIDE: Final = "training-inside"
 RECORDS: Final = "training-records"
+RAY_TOKENS: Final = "training-ray-tokens"
 
 #: The volume types of the Pod Security Standard `restricted`.
 _VOLUMES: Final = (
@@ -370,7 +372,8 @@ class TenantBounds(ComponentResource):
     """The bounds of training namespaces (`holdfast:index:TenantBounds`).
 
     Creates ValidatingAdmissionPolicies with their bindings for pods (`training-pods`), their pools (`training-pools`, beside a
-    MutatingAdmissionPolicy of this name), Services (`training-inside`) and records on jobs (`training-records`). They apply to
+    MutatingAdmissionPolicy of this name), Services (`training-inside`) and records on jobs (`training-records`), and the
+    MutatingAdmissionPolicy `training-ray-tokens` for the tokens of Ray. They apply to
     namespaces with the label `holdfast.dev/training: "true"`. `defaults` are the pools of pods that select none, and `accepted` the
     user names of the controllers of other clusters whose jobs may run here. The policies read FallbackPolicies: depend on
     their definition.
@@ -407,6 +410,14 @@ class TenantBounds(ComponentResource):
             {"name": POOLS},
             pools_patches(defaults),
             binding_spec(POOLS, ladder=True, denies=False),
+            self,
+        )
+        admission_policy(
+            f"{name}-{RAY_TOKENS}",
+            "MutatingAdmissionPolicy",
+            {"name": RAY_TOKENS},
+            ray_tokens_spec(),
+            binding_spec(RAY_TOKENS, denies=False),
             self,
         )
         self.register_outputs({})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, rule
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 
 if TYPE_CHECKING:
@@ -32,16 +32,6 @@ JOBS_ROLE: Final = f"{CONTROLLER}-jobs"
 COPIES_ROLE: Final = "fallback-copies"
 
 _WATCH: Final = ("list", "watch")
-
-
-def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Json:
-    """Return one rule of a role; `names` restricts it to objects with these names."""
-    return {
-        "apiGroups": [group],
-        "resources": list(resources),
-        "verbs": list(verbs),
-        **({"resourceNames": list(names)} if names else {}),
-    }
 
 
 #: In the whole cluster. Nodes are patched for the taint that reserves them for a job.

@@ -24,6 +24,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.program import (
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import TransferPolicy
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import ControllerWritePolicy
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
+from pulumi_holdfast.kubernetes.network import isolated_spec, network_policy, system_spec
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_PRIORITY_CLASS,
@@ -187,7 +188,7 @@ class FallbackControllerArgs:
     `webhook_secret`: a Secret in the controller's namespace, whose key `url` is a webhook that people are notified through.
     `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
     `clusters`: the other clusters of ladders, to which jobs may move. `accepted`: the user names of the controllers of other clusters whose
-    jobs may run here.
+    jobs may run here. `scrapers`: the namespaces that reach its metrics.
     """
 
     images: ControllerImages
@@ -196,6 +197,7 @@ class FallbackControllerArgs:
     karpenter_metrics: str | None = None
     clusters: Sequence[OtherCluster] = ()
     accepted: Users = ()
+    scrapers: Sequence[str] = ()
 
 
 class FallbackController(ComponentResource):
@@ -203,7 +205,7 @@ class FallbackController(ComponentResource):
 
     Creates its namespace `holdfast-system` with the Deployment, immutable ConfigMaps with its program, a Service
     for its metrics and, with several replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
-    its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). With other clusters it creates
+    a NetworkPolicy in both; its permissions (ControllerAccess) with the policy that limits what it may change (ControllerWritePolicy). With other clusters it creates
     their ConfigMap, and a TransferPolicy. Depend on the definition of FallbackPolicy. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
@@ -227,6 +229,12 @@ class FallbackController(ComponentResource):
             made(each, "v1", "Namespace", {"metadata": {"name": each, "labels": _POD_SECURITY}})
             for each in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)
         ]
+        for each, spec in (
+            (CONTROLLER_NAMESPACE, system_spec(args.scrapers)),
+            (RESERVATION_NAMESPACE, isolated_spec()),
+        ):
+            opts = ResourceOptions(parent=self, depends_on=namespaces)
+            network_policy(f"{name}-{each}-network", each, spec, opts)
         placeholders = {
             "metadata": {"name": RESERVATION_PRIORITY_CLASS},
             "description": "Placeholders that reserve capacity for a job that is about to return to a better tier.",

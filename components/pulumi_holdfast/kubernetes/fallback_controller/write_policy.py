@@ -2,7 +2,11 @@
 
 Its permissions (`access.py`) say which kinds it may patch; Kubernetes cannot limit them to fields. This policy refuses a write
 of the account that changes more than the controller does: the image or command of a job, a taint that is not a reservation,
-a label of a node or job, a pod that is no placeholder. A stolen token can therefore neither run a program nor free a node.
+a label of a node or job, a pod that is no placeholder.
+
+It does not bound everything that a stolen token can do. A policy sees one object, so the successor of a RayJob is not compared with the
+one that failed: its program may be any, within the bounds of its training namespace (`admission/tenants.py`). Jobs can be suspended
+and moved, their pods deleted, and nodes reserved. `docs/tenants.md` has the list.
 """
 
 from __future__ import annotations
@@ -39,8 +43,6 @@ if TYPE_CHECKING:
 
 #: The name of the policy and of its binding.
 NAME: Final = f"{CONTROLLER}-writes"
-
-#: The user name of the controller's service account.
 
 #: What the controller writes into a job's metadata.
 JOB_ANNOTATIONS: Final = (STATE, SUSPENDED_FOR, CHECKPOINT_REQUESTED, SUCCESSOR)

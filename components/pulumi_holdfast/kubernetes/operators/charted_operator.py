@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
+from pulumi_holdfast.config.paths import from_program
 from pulumi_holdfast.kubernetes.kubernetes_object import HelmRelease, KubernetesObject
+from pulumi_holdfast.kubernetes.network import network_policy, system_spec
 from pulumi_holdfast.kubernetes.operators.pod_settings import allow_system_priority
 from pulumi_holdfast.ladder.operators import OPERATORS
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
 
 
-_OWN_CHARTS: Final = Path(__file__).parents[1] / "charts"
+_OWN_CHARTS: Final = Path(__file__).resolve().parents[1] / "charts"
 
 #: Where each project publishes its chart.
 UPSTREAM: Final[Mapping[str, str]] = {
@@ -37,7 +39,7 @@ class ChartReference:
 
 def crd_chart(name: str) -> ChartReference:
     """Return a chart of CRDs, which this package contains."""
-    return ChartReference(chart=str(_OWN_CHARTS / name))
+    return ChartReference(chart=from_program(_OWN_CHARTS / name))
 
 
 def chart_reference(charts: str | None, chart: str) -> ChartReference:
@@ -69,7 +71,7 @@ class ChartedOperatorArgs:
     `release` and `crds_release` are the names of the Helm releases in `namespace`. `crds_chart` is a chart of
     this package. `chart` comes from the directory or address `charts`, None for the project's own. `version`
     is the operator's version, `chart_version` its chart's. `config_maps` maps names to files that the
-    operator's pods mount.
+    operator's pods mount. `allow_from` are the namespaces that reach its pods, `webhook_port` is the port that the API server calls.
     """
 
     namespace: str
@@ -81,13 +83,15 @@ class ChartedOperatorArgs:
     version: str
     chart_version: str
     values: Json
+    allow_from: Sequence[str] = ()
+    webhook_port: int | None = None
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
 
 class ChartedOperator(ComponentResource):
     """An operator installed from two charts (`holdfast:index:ChartedOperator`).
 
-    Creates its namespace, where pods may have a system priority class, the release of its CRDs, its ConfigMaps, and the release of its controller, in this
+    Creates its namespace, where pods may have a system priority class, with its NetworkPolicy, the release of its CRDs, its ConfigMaps, and the release of its controller, in this
     order: on destroy the controller is removed before its CRDs.
     """
 
@@ -102,6 +106,12 @@ class ChartedOperator(ComponentResource):
         )
         priority = allow_system_priority(
             f"{name}-priority", args.namespace, ResourceOptions(parent=self, depends_on=[namespace])
+        )
+        network_policy(
+            f"{name}-network",
+            args.namespace,
+            system_spec(args.allow_from, args.webhook_port),
+            ResourceOptions(parent=self, depends_on=[namespace]),
         )
         crds = HelmRelease(
             f"{name}-crds",

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.config import versions
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, admission_policy
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from pulumi_holdfast.kubernetes.operators.operator_access import (
+    JOBSET_ACCESS,
+    OPERATOR_WRITES,
+    RAY_ROLE,
+    RAY_RULES,
+    jobset_access_spec,
+    operator_writes_spec,
+)
 from pulumi_holdfast.kubernetes.operators.pod_settings import (
     SYSTEM_NODE_SELECTOR,
     SYSTEM_PRIORITY_CLASS,
@@ -23,9 +32,21 @@ from pulumi_holdfast.ladder.operators import OPERATORS
 _KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
 
 
-def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
-    """Return the values of KubeRay's chart; `images` is a registry, None for KubeRay's own."""
+def kuberay_values(version: str, images: str | None, replicas: int, namespaces: Sequence[str] = ()) -> Json:
+    """Return the values of KubeRay's chart; `images` is a registry, None for KubeRay's own.
+
+    KubeRay acts in `namespaces` alone, where it is given a role; without any, in all.
+    """
+    inside: Json = {
+        # Not the chart's Roles: they would need the namespaces before KubeRay, which must outlive the RayJobs in them.
+        "singleNamespaceInstall": True,
+        "crNamespacedRbacEnable": False,
+        "watchNamespace": [*namespaces],
+        # Its metrics list jobs, and the probes read the metrics: it would not be ready before each namespace is there.
+        "metrics": {"enabled": False},
+    }
     return {
+        **(inside if namespaces else {}),
         "image": {"repository": image(images, "quay.io/kuberay/operator"), "tag": f"v{version}"},
         "replicas": replicas,
         "leaderElectionEnabled": replicas > 1,
@@ -69,20 +90,19 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
     }
 
 
-#: The values of each chart, of its version, its images and its replicas.
-_VALUES: Final[Mapping[str, Callable[[str, str | None, int], Json]]] = {
-    "jobset": jobset_values,
-    "kuberay-operator": kuberay_values,
-}
+#: The ports of the operators' pods that the API server calls, by their charts. KubeRay's chart has no webhook.
+_WEBHOOK_PORTS: Final[Mapping[str, int]] = {"jobset": 9443}
 
 
 class Operators(ComponentResource):
     """JobSet and KubeRay (`holdfast:index:Operators`).
 
     Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
-    release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
+    release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer. `namespaces` are the training
+    namespaces, in which alone both write; without any, they write in all. Creates the admission policies that say so,
+    `jobset-access` and `operator-writes`, and the ClusterRole `kuberay-jobs`, which TrainingNamespace binds.
     `charts` is a directory or address of charts, `images` a registry; None for the projects' own. `versions` are the operators',
-    by the names of their charts. With more than one replica they elect a leader.
+    by the names of their charts. `scrapers` are the namespaces that reach their metrics. With more than one replica they elect a leader.
     """
 
     def __init__(
@@ -94,9 +114,16 @@ class Operators(ComponentResource):
         images: str | None = None,
         versions: Mapping[str, str],
         replicas: int,
+        scrapers: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
     ) -> None:
         super().__init__("holdfast:index:Operators", name, None, opts)
-        for chart, values in _VALUES.items():
+        access = self._access(name, bounded=bool(namespaces))
+        values = {
+            "jobset": jobset_values(versions["jobset"], images, replicas),
+            "kuberay-operator": kuberay_values(versions["kuberay-operator"], images, replicas, namespaces),
+        }
+        for chart, settings in values.items():
             operator, version = chart.removesuffix("-operator"), versions[chart]
             ChartedOperator(
                 f"{name}-{operator}",
@@ -109,8 +136,38 @@ class Operators(ComponentResource):
                     chart=chart,
                     version=version,
                     chart_version=version,
-                    values=values(version, images, replicas),
+                    values=settings,
+                    allow_from=scrapers,
+                    webhook_port=_WEBHOOK_PORTS.get(chart),
                 ),
-                opts=ResourceOptions(parent=self),
+                # The policy must be in force when JobSet's chart makes its ClusterRole.
+                opts=ResourceOptions(parent=self, depends_on=access),
             )
         self.register_outputs({})
+
+    def _access(self, name: str, *, bounded: bool) -> list[KubernetesObject]:
+        role = KubernetesObject(
+            f"{name}-{RAY_ROLE}",
+            RBAC,
+            "ClusterRole",
+            {"metadata": {"name": RAY_ROLE}, "rules": RAY_RULES},
+            opts=ResourceOptions(parent=self),
+        )
+        patched = admission_policy(
+            f"{name}-{JOBSET_ACCESS}",
+            "MutatingAdmissionPolicy",
+            {"name": JOBSET_ACCESS},
+            jobset_access_spec(),
+            {"policyName": JOBSET_ACCESS},
+            self,
+        )
+        if bounded:
+            admission_policy(
+                f"{name}-{OPERATOR_WRITES}",
+                "ValidatingAdmissionPolicy",
+                {"name": OPERATOR_WRITES},
+                operator_writes_spec(),
+                {"policyName": OPERATOR_WRITES, "validationActions": ["Deny"]},
+                self,
+            )
+        return [role, patched]

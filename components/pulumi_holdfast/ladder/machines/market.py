@@ -75,14 +75,18 @@ _REGIONS: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
 
 
 def select_machines(
-    families: Collection[str], sizes: Collection[str], catalogue: Mapping[str, Machine], region: str
+    families: Collection[str], sizes: Collection[str], catalogue: Mapping[str, Machine], region: str | None
 ) -> tuple[Machine, ...]:
-    """The machines of these families (`m7i`) in these sizes (`xlarge`) that a region of AWS sells.
+    """The machines of these families (`m7i`) in these sizes (`xlarge`) that a region of AWS sells; without one, that any sells.
 
     Ordered by family, then by size, so that the same configuration gives the same pool. A family may lack a size.
     """
     names = dict.fromkeys(f"{family}.{size}" for family in families for size in sizes)
-    return tuple(catalogue[name] for name in names if name in catalogue and is_sold_in(name, region))
+    return tuple(
+        catalogue[name]
+        for name in names
+        if name in catalogue and (region is None or is_sold_in(name, region))
+    )
 
 
 # Standard_NC24ads_A100_v4: the number of vCPUs is between the capitals of a family and its suffix.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.error import URLError
 from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
@@ -252,13 +252,28 @@ def _extra_argument(component: str, key: str, value: str, *, override: bool = Fa
     return {"name": component, "extraArgs": [{"key": key, "value": value, "override": override}]}
 
 
+class Mark(NamedTuple):
+    """A label with its value."""
+
+    key: str
+    value: str
+
+
+#: The label of pods that the operator runner runs as processes; admission sets it, on clusters of the cloud `local` alone.
+RUNS: Final = Mark("rehearsal.holdfast.dev/runs", "process")
+
+
 def _stages() -> str:
     """The stages of nodes and pods, without those of the pods that the operator runner runs."""
     text = (
         files("pulumi_holdfast.rehearsal.control_plane").joinpath("stages.yaml").read_text(encoding="utf-8")
     )
     own = (f"{operator.namespace}/{name}" for name, operator in OPERATORS.items())
-    return text.replace("[OPERATORS]", f"[{', '.join((*own, f'{CONTROLLER_NAMESPACE}/{CONTROLLER}'))}]")
+    operators = f"[{', '.join((*own, f'{CONTROLLER_NAMESPACE}/{CONTROLLER}'))}]"
+    simulated = (
+        f'{{key: \'.metadata.labels["{RUNS.key}"] // "no"\', operator: NotIn, values: [{RUNS.value}]}}'
+    )
+    return text.replace("[OPERATORS]", operators).replace("SIMULATED", simulated)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,10 +22,9 @@ ChartAddress: TypeAlias = Mapping[str, struct_pb2.Value]
 
 @dataclass(frozen=True)
 class ChartMirror:
-    """A directory with one chart per subdirectory; relative chart paths of a program are relative to `base`."""
+    """A directory with one chart per subdirectory; relative chart paths are relative to the program's working directory."""
 
     directory: Path
-    base: Path = Path()
 
     def find(self, chart: str, *, version: str | None, repo: str | None) -> Path:
         """Return a chart by its directory, its oci:// reference or its name in `repo`.
@@ -50,7 +49,7 @@ class ChartMirror:
         return path
 
     def _local(self, chart: str) -> Path:
-        path = self.base / chart
+        path = Path(chart)
         if not path.is_dir():
             raise RehearsalError(
                 f"chart {chart!r} is neither a directory ({path} does not exist), nor an oci:// reference, nor a "

@@ -1,4 +1,4 @@
-"""Connects the API server to Services: an HTTP CONNECT proxy on a unix socket, and its routes."""
+"""Connects the API server to Services and kubelets: an HTTP CONNECT proxy on a unix socket, and its routes."""
 
 import asyncio
 import contextlib
@@ -25,9 +25,10 @@ class Backend:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The local port for a connection; None with a `reason` if there is none."""
+    """The local port or unix socket for a connection; neither, with a `reason`, if there is none."""
 
     port: int | None = None
+    socket: Path | None = None
     reason: str = ""
 
 
@@ -106,12 +107,16 @@ class ConnectProxy:
         route = (
             await self._router(host.strip("[]"), int(port)) if method == "CONNECT" else Route(reason=method)
         )
-        if route.port is None:
+        if route.port is None and route.socket is None:
             _log.warning("no route to %s: %s", target, route.reason)
             await _answer(writer, f"502 {route.reason}")
             return
         try:
-            upstream = await asyncio.open_connection(LOOPBACK, route.port)
+            upstream = await (
+                asyncio.open_connection(LOOPBACK, route.port)
+                if route.socket is None
+                else asyncio.open_unix_connection(route.socket)
+            )
         except OSError as error:
             _log.warning("no route to %s: %s", target, error)
             await _answer(writer, f"502 {error}")

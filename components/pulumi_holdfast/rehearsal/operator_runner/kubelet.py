@@ -1,6 +1,6 @@
-"""Watches pods and runs a process for each pod of a known controller.
+"""Watches pods and runs a process for each pod of a known controller, and for each training pod that asks for it.
 
-It also serves the two proxies: from the API server to Services, and from KubeRay to Ray dashboards.
+It also serves the two proxies: from the API server to Services and kubelets, and from KubeRay to Ray dashboards.
 """
 
 import asyncio
@@ -28,6 +28,8 @@ from pulumi_holdfast.rehearsal.operator_runner.operator_runner import RunnerLayo
 from pulumi_holdfast.rehearsal.operator_runner.pod_files import on_this_loop
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import APP, identity_of, should_run
 from pulumi_holdfast.rehearsal.operator_runner.ray_dashboard import RayDashboards
+from pulumi_holdfast.rehearsal.operator_runner.training import TrainingPods
+from pulumi_holdfast.rehearsal.operator_runner.training.logs import LogServer
 from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 # Shorter than the wait of OperatorRunner: the status of a pod reports a controller that never becomes ready.
@@ -37,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Kubelet:
-    """The kubelet of the operators' pods; runs until SIGTERM or SIGINT.
+    """The kubelet of the operators' pods and of training pods; runs until SIGTERM or SIGINT.
 
     `find_program` returns the file of a tool; `market` returns the instance types that a Karpenter on a node can buy;
     `cluster_at` returns the cluster on this machine whose API server has an address.
@@ -56,6 +58,13 @@ class Kubelet:
         self._cluster_at = cluster_at
         self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
         self._cluster = read_cluster(layout.kubeconfig)
+        self._training = TrainingPods(
+            self._client,
+            self._cluster,
+            folder=layout.training,
+            logs=layout.logs,
+            allowed=layout.folder.parent.resolve(),
+        )
         self._pods: dict[str, OperatorPod] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._listed = set[str]()
@@ -75,15 +84,20 @@ class Kubelet:
         selection = ObjectSelector(label_selector=f"{APP} in ({','.join(CONTROLLERS)})")
         client = self._client.under(cancellation)
         WatchThread(client, "v1", "Pod", on_this_loop(self._on_pod), selection).start()
+        self._training.start(cancellation)
+        logs = await LogServer(self._layout.logs, self._training.is_running).serve(
+            self._layout.log_socket, self._layout.pki / "admin.crt", self._layout.pki / "admin.key"
+        )
         announcing = asyncio.create_task(self._announce())
         try:
             await stopping.wait()
         finally:
             announcing.cancel()
             cancellation.cancel()
-            await self._end_all()
+            await asyncio.gather(self._end_all(), self._training.end_all())
             proxy.close()
-            for path in (self._layout.record, self._layout.egress_socket):
+            logs.close()
+            for path in (self._layout.record, self._layout.egress_socket, self._layout.log_socket):
                 path.unlink(missing_ok=True)
 
     def _on_pod(self, event: Event) -> None:
@@ -163,6 +177,8 @@ class Kubelet:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _route(self, host: str, port: int) -> Route:
+        if await asyncio.to_thread(self._client.get, "v1", "Node", host) is not None:
+            return Route(socket=self._layout.log_socket)
         services = await asyncio.to_thread(self._client.list, "v1", "Service")
         backends = [
             Backend(pod=operator_pod.pod, ports=operator_pod.ports, ready=operator_pod.ready)

@@ -33,6 +33,7 @@ class RunnerLayout:
     logs: Path
     kubeconfig: Path
     egress_socket: Path
+    pki: Path
 
     @classmethod
     def of(cls, stack: str, workspace: Workspace) -> "RunnerLayout":
@@ -44,6 +45,7 @@ class RunnerLayout:
             logs=workspace.logs_dir(stack).resolve(),
             kubeconfig=control_plane.kubeconfig,
             egress_socket=control_plane.egress_socket,
+            pki=control_plane.pki_dir,
         )
 
     @property
@@ -60,6 +62,16 @@ class RunnerLayout:
     def pods(self) -> Path:
         """One folder per pod."""
         return self.folder / "pods"
+
+    @property
+    def training(self) -> Path:
+        """One folder per training pod, and the programs of images."""
+        return self.folder / "training"
+
+    @property
+    def log_socket(self) -> Path:
+        """The socket that serves the logs of training pods; beside the other one, whose path is short enough."""
+        return self.egress_socket.with_name("logs.sock")
 
     @property
     def log(self) -> Path:

@@ -114,18 +114,18 @@ Lookup = Callable[[str, str], Mapping[str, str] | None]
 _REFERENCE = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_.\-][\w.\-]*)\)")
 
 
-def resolve_environment(pod: Json, lookup: Lookup) -> Mapping[str, str]:
-    """The environment variables of the container: `envFrom` first, then `env` in order.
+def resolve_environment(pod: Json, lookup: Lookup, container: Json | None = None) -> Mapping[str, str]:
+    """The environment variables of a container, by default the first: `envFrom` first, then `env` in order.
 
     Raises CannotRunError if a value comes from an object that does not exist.
     """
-    container = main_container(pod)
+    container = container or main_container(pod)
     variables: dict[str, str] = {}
     for each in sequence(container.get("envFrom")):
         variables.update(_all_of(mapping(each), lookup))
     for each in sequence(container.get("env")):
         entry = mapping(each)
-        value = _value_of(entry, pod, lookup)
+        value = _value_of(entry, pod, container, lookup)
         if value is not None:
             variables[str(entry["name"])] = expand(value, variables)
     return variables
@@ -153,14 +153,14 @@ def _all_of(entry: Json, lookup: Lookup) -> Mapping[str, str]:
     return {}
 
 
-def _value_of(entry: Json, pod: Json, lookup: Lookup) -> str | None:
+def _value_of(entry: Json, pod: Json, container: Json, lookup: Lookup) -> str | None:
     source = mapping(entry.get("valueFrom"))
     if not source:
         return str(entry.get("value") or "")
     if "fieldRef" in source:
-        return _field(pod, str(mapping(source["fieldRef"])["fieldPath"]))
+        return field_of(pod, str(mapping(source["fieldRef"])["fieldPath"]))
     if "resourceFieldRef" in source:
-        return _resource(main_container(pod), mapping(source["resourceFieldRef"]))
+        return _resource(container, mapping(source["resourceFieldRef"]))
     for reference, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
         if reference in source:
             return _key(kind, mapping(source[reference]), lookup)
@@ -169,7 +169,8 @@ def _value_of(entry: Json, pod: Json, lookup: Lookup) -> str | None:
     )
 
 
-def _field(pod: Json, path: str) -> str:
+def field_of(pod: Json, path: str) -> str:
+    """The value of a field of the downward API. Raises CannotRunError if the pod has none."""
     keyed = re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", path)
     if keyed:
         return str(mapping(mapping(pod.get("metadata")).get(keyed[1])).get(keyed[2], ""))
@@ -212,7 +213,7 @@ class Volume:
 
 def volumes_of(pod: Json) -> list[Volume]:
     """The volumes that the container mounts, without projected ones. Raises CannotRunError for an unsupported volume type."""
-    return [_volume(each) for each in _mounted(pod) if "projected" not in each]
+    return [volume_of(each) for each in _mounted(pod) if "projected" not in each]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,16 +262,17 @@ def mounts_of(pod: Json, folder: Path) -> Mapping[str, Path]:
 
 
 def on_this_machine(text: str, mounts: Mapping[str, Path]) -> str:
-    """Replace each path below a mount in an argument or variable with its local path."""
-    for path in sorted(mounts, key=len, reverse=True):
-        head, found, tail = text.partition(path.rstrip("/"))
-        # For the mount /etc/con, neither /etc/config nor data/etc/con is a match.
-        if found and tail[:1] in ("", "/", ",") and head[-1:] in ("", "=", ",", ":"):
-            return f"{on_this_machine(head, mounts)}{mounts[path]}{on_this_machine(tail, mounts)}"
-    return text
+    """Replace each path below a mount in an argument, a variable or a script with its local path."""
+    if not mounts:
+        return text
+    paths = "|".join(re.escape(path.rstrip("/")) for path in sorted(mounts, key=len, reverse=True))
+    local = {path.rstrip("/"): str(folder) for path, folder in mounts.items()}
+    # For the mount /etc/con, neither /etc/config nor data/etc/con is a match.
+    return re.sub(rf"(?<![\w./-])(?:{paths})(?=[/\s\"':;,]|$)", lambda match: local[match[0]], text)
 
 
-def _volume(volume: Json) -> Volume:
+def volume_of(volume: Json) -> Volume:
+    """A declared volume. Raises CannotRunError for an unsupported type."""
     name = str(volume["name"])
     if "emptyDir" in volume:
         return Volume(name=name, kind="Empty")

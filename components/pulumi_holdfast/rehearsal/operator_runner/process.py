@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import re
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,13 +33,14 @@ LARGEST_LOG_BYTES = 20_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A program with its arguments, environment, folder and log."""
+    """A program with its arguments, environment, folder and log; `headed`: the log has a line for each start."""
 
     program: Path
     args: Sequence[str]
     variables: Mapping[str, str]
     folder: Path
     log: Path
+    headed: bool = True
 
 
 class SupervisedProcess:
@@ -50,8 +53,9 @@ class SupervisedProcess:
     async def start(cls, command: Command) -> "SupervisedProcess":
         """Start `command` with only its own environment variables."""
         with open_log(command.log) as log:
-            log.write(f"--- {now()} {command.program.name} {' '.join(command.args)}\n")
-            log.flush()
+            if command.headed:
+                log.write(f"--- {now()} {command.program.name} {' '.join(command.args)}\n")
+                log.flush()
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-S",
@@ -73,6 +77,19 @@ class SupervisedProcess:
         """Wait until the process exits; returns the exit code, negative for a signal."""
         return await self._process.wait()
 
+    def terminate(self) -> bool:
+        """Send SIGTERM; returns False for a process without a handler, which ignores it as PID 1 of a container does."""
+        if not _handles_sigterm(self._process.pid):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        return True
+
+    def kill_all(self) -> None:
+        """Kill the process and all that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     async def end(self, *, grace_seconds: float) -> None:
         """Terminate the process, and kill it after the grace period. Does nothing if it has exited."""
         with contextlib.suppress(ProcessLookupError):
@@ -83,6 +100,15 @@ class SupervisedProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
+
+
+def _handles_sigterm(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return caught is None or bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def open_log(log: Path):

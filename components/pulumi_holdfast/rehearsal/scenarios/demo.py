@@ -40,6 +40,13 @@ from pulumi_holdfast.rehearsal.scenarios.pod_placement import (
     rayjob_placement,
 )
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import SpotRestart, restart_on_spot
+from pulumi_holdfast.rehearsal.scenarios.training import (
+    TRAINING_HEADS,
+    TrainingPlace,
+    trained,
+    training_rows,
+    unmet_by_training,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +83,16 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     gpu = restart_on_spot(where_gpus_are(platform), load_example(root, "jobset-spot-gpu"))
     plain = default_placement(platform, load_example(root, "helper-pod"))
     rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
-    ladder = walk_the_ladder(platform, load_example(root, "jobset-spot-gpu"))
+    place = TrainingPlace.of(workspace, stack)
+    ladder = walk_the_ladder(platform, load_example(root, "jobset-training"), place)
     plugin = KubectlPlugin(
         folder=workspace.stack_dir(stack) / "plugin", kubeconfig=workspace.kubeconfig(stack)
     )
     deadline = keep_the_deadline(platform, load_example(root, "jobset-spot-gpu"), plugin)
     result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder, deadline=deadline)
     say(render_table(HEADS, walk_rows(ladder)))
+    say("")
+    say(render_table(TRAINING_HEADS, training_rows(ladder.training)))
     say("")
     say(render_table(("scenario", "result", "as expected"), _summary(result)))
     problems = [problem for _, _, problems in _verdicts(result) for problem in problems]
@@ -112,6 +122,7 @@ def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
             unmet_by_rayjob(result.rayjob),
         ),
         ("JobSet walks its ladder", walked(result.ladder), unmet_by_walk(result.ladder)),
+        ("its training", trained(result.ladder.training), unmet_by_training(result.ladder.training)),
         ("JobSet keeps its deadline", deadline_kept(result.deadline), unmet_by_deadline(result.deadline)),
     ]
 

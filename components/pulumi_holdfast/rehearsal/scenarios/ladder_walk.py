@@ -15,8 +15,18 @@ from pulumi_holdfast.rehearsal.kubernetes import WatchThread
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
 from pulumi_holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
+from pulumi_holdfast.rehearsal.scenarios.node_termination import lose_node
 from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from pulumi_holdfast.rehearsal.scenarios.training import (
+    Attempt,
+    TrainingPlace,
+    TrainingRun,
+    read_attempts,
+    steps_of,
+    undisturbed_weights,
+    unmet_by_training,
+)
 from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
@@ -32,6 +42,9 @@ _ENOUGH: Final = "2m"
 _NOT_LONG: Final = "10s"
 _RETURN_AFTER: Final = "15s"
 _TIERS: Final = 3
+# Within two checkpoints, so that a lost machine loses steps.
+_STEPS_FIRST: Final = 50
+_POLL_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +96,7 @@ class LadderWalk:
     """The result of the scenario.
 
     `pools` are the ladder's, first tier first; `evictions` counted on the first tier, the last of them at `evicted_at`;
-    `restarts` is the JobSet's own count; `overlaps` names each time that two gangs ran together; `gang` are all its pods.
+    `restarts` is the JobSet's own count; `overlaps` names each time that two gangs ran together; `gang` are all its pods; `training` is what its programs did.
     """
 
     jobset: str
@@ -95,6 +108,7 @@ class LadderWalk:
     overlaps: tuple[str, ...]
     gang: tuple[PodTrace, ...]
     ended_at: datetime
+    training: TrainingRun
 
 
 HEADS = ("move", "reason", "decided", "pods gone", "resumed", "all placed", "total")
@@ -151,7 +165,7 @@ def unmet_by_walk(seen: LadderWalk) -> list[str]:
         (bool(unbound), f"not every pod found a node in {', '.join(unbound)}"),
         (bool(seen.overlaps), f"two gangs ran together: {'; '.join(seen.overlaps)}"),
     ]
-    return [problem for is_wrong, problem in problems if is_wrong]
+    return [*(problem for is_wrong, problem in problems if is_wrong), *unmet_by_training(seen.training)]
 
 
 def _path(moves: Sequence[tuple[str, str]]) -> str:
@@ -165,18 +179,27 @@ def _seconds(start: datetime | None, end: datetime | None) -> str:
 _CONTROLLER: Final = "holdfast-fallback"
 
 
-def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
-    """Run the scenario with this JobSet, which selects spot, in a training namespace of its own.
+def walk_the_ladder(platform: Platform, jobset: Json, place: TrainingPlace) -> LadderWalk:
+    """Run the scenario with this JobSet, which selects spot and trains, in a training namespace of its own.
 
     Raises KubeTimeout or RehearsalError if a condition is not met in time.
     """
     client = platform.client
     ladder = short_ladder(client.list("holdfast.dev/v1alpha1", "FallbackPolicy"))
-    with cloned_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
+    undisturbed = undisturbed_weights(place, jobset)
+    around = (ladder.policy(), *place.objects(NAMESPACE))
+    with cloned_namespace(client, NAMESPACE, *around, model=ladder.model):
         there = replace(platform, namespace=NAMESPACE)
         recorder = JobTimelineRecorder(client, NAMESPACE)
         with recorder.recording(), events_printed(there), applied(there, jobset):
-            walk = _Walk(platform=there, recorder=recorder, ladder=ladder, jobset=jobset)
+            walk = _Walk(
+                platform=there,
+                recorder=recorder,
+                ladder=ladder,
+                jobset=jobset,
+                place=place,
+                undisturbed=undisturbed,
+            )
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
             try:
                 return walk.run()
@@ -190,6 +213,8 @@ class _Walk:
     recorder: JobTimelineRecorder
     ladder: ShortLadder
     jobset: Json
+    place: TrainingPlace
+    undisturbed: str
 
     @property
     def name(self) -> str:
@@ -206,9 +231,10 @@ class _Walk:
     def run(self) -> LadderWalk:
         first, second, last = self.ladder.pools
         self._wait_on(first, moves=0)
-        for number in range(1, EVICTIONS):
-            self._evict()
-            self._wait_counted(number)
+        self._evict()
+        self._wait_counted(1)
+        self._lose()
+        self._wait_counted(2)
         sell_out(self.platform.client, second)
         self.platform.say(f"{second} has no capacity")
         evicted_at = self._evict()
@@ -216,6 +242,7 @@ class _Walk:
         # So that Karpenter makes new nodes for the placeholders.
         self.platform.provisioner.release_empty_nodes()
         self._wait_on(first, moves=3)
+        self._wait_complete()
         with self.recorder.frozen():
             return LadderWalk(
                 jobset=self.name,
@@ -227,11 +254,36 @@ class _Walk:
                 overlaps=tuple(self.recorder.overlaps),
                 gang=tuple(self.trace.pods.values()),
                 ended_at=datetime.now(UTC),
+                training=TrainingRun(
+                    steps=steps_of(self.jobset), attempts=self._attempts(), undisturbed=self.undisturbed
+                ),
             )
 
+    def _attempts(self) -> tuple[Attempt, ...]:
+        return read_attempts(self.place, NAMESPACE, self.trace.pods.values())
+
+    def _node_in_use(self) -> str:
+        """A node of the gang, once the training has taken steps in this attempt."""
+        for _ in range(round(WAIT_SECONDS / _POLL_SECONDS)):
+            with self.recorder.frozen():
+                alive = self.trace.alive()
+                last = next(iter(self._attempts()[::-1]), None)
+            if last is not None and last.pod.ended_at is None and len(last.steps) >= _STEPS_FIRST:
+                self.platform.say(f"{self.name} is at step {last.reached}")
+                return min(pod.node for pod in alive)
+            threading.Event().wait(_POLL_SECONDS)
+        raise RehearsalError(
+            f"{self.name} has taken no step within {WAIT_SECONDS:.0f} s: read its pods' logs"
+        )
+
+    def _lose(self) -> None:
+        """Let a machine disappear without notice to its pods."""
+        node = self._node_in_use()
+        self.platform.say(f"node {node} is lost without notice")
+        lose_node(self.platform.client, node)
+
     def _evict(self) -> datetime:
-        with self.recorder.frozen():
-            node = min(pod.node for pod in self.trace.alive())
+        node = self._node_in_use()
         interrupt = self.platform.provisioner.interruption(node, self.platform.say)
         at = datetime.now(UTC)
         interrupt()
@@ -252,6 +304,12 @@ class _Walk:
         self.platform.say(f"{self.name} is back on {first}")
         # The next eviction must be another outage.
         threading.Event().wait(OUTAGE_SECONDS + 1)
+
+    def _wait_complete(self) -> None:
+        self.recorder.wait(
+            lambda: bool(self.trace.last.outcome), f"{self.name} completes", seconds=WAIT_SECONDS
+        )
+        self.platform.say(f"{self.name} is {self.trace.last.outcome}")
 
     def _wait_on(self, pool: str, *, moves: int) -> None:
         self.recorder.wait(

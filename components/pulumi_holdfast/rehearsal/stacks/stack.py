@@ -3,6 +3,7 @@
 `Stack` is the entry point of the rehearsal: `environment` starts the processes, `session` runs the Pulumi engine.
 """
 
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from typing import Final
 import yaml
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from pulumi_holdfast.ladder.json import JsonValue, mapping
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import name_of
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
+from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane, Layout
 from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject
@@ -80,7 +84,7 @@ class StackSimulators:
             folder=self._workspace.project_root,
             log=self._log,
         )
-        charts = ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root)
+        charts = ChartMirror(self._workspace.charts_dir)
         return KubernetesPlugin(files, charts, self._faults, reach=self._reach)
 
     def made(self, operation: PendingOperation) -> str | None:
@@ -135,6 +139,7 @@ _CLOUDS: Final[Mapping[str, ApiServerProfile]] = {
     "gcp": ApiServerProfile(
         arguments=(("enable-admission-plugins", "ExtendedResourceToleration"),), objects="gke_objects.yaml"
     ),
+    "local": ApiServerProfile(objects="local_objects.yaml"),
 }
 
 
@@ -169,6 +174,24 @@ class StackEnvironment:
     def _start_control_plane(self) -> None:
         self._profile.apply_to(self._control_plane.start())
 
+    def wait_until_jobs_are_admitted(self, kubeconfig: Path) -> None:
+        """Wait until the API server checks JobSets in a training namespace; does nothing on a platform without both.
+
+        A started API server knows the ladders, which are the parameters of its admission, only after some 20 s, and
+        refuses every job until then.
+        """
+        with closing(KubeClient.from_kubeconfig(kubeconfig)) as client:
+            namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
+            deadline = time.monotonic() + _ADMITTED_SECONDS
+            while namespaces and time.monotonic() < deadline:
+                try:
+                    client.create(_probe(name_of(namespaces[0])), dry_run=True)
+                except ApiError as error:
+                    if _NO_PARAMETERS in error.message:
+                        time.sleep(1)
+                        continue
+                return
+
     def remove(self) -> None:
         """End every process and remove the data of the API server. Does nothing if there is none."""
         self._operators.stop()
@@ -190,6 +213,17 @@ class StackEnvironment:
         finally:
             if not was_there:
                 self._control_plane.delete()
+
+
+_ADMITTED_SECONDS: Final = 60
+# What the API server answers until it knows the kind of a policy's parameters.
+_NO_PARAMETERS: Final = "failed to find resource referenced by paramKind"
+
+
+def _probe(namespace: str) -> Json:
+    """A JobSet that is tried only: whether it is a valid one does not matter."""
+    metadata: Json = {"name": "probe", "namespace": namespace}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": {}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
 from tests.support.builders.aws_components import recorded_cluster, versions
 from tests.support.fakes.pulumi_engine import Recorded, Recording
 from tests.support.inputs import text, value
+from tests.support.json_objects import objects
 
 _BEFORE_NODES = {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
 _AFTER_NODES = {"coredns", "aws-ebs-csi-driver", "metrics-server", "eks-node-monitoring-agent"}
@@ -39,6 +40,10 @@ def test_all_addons_have_pinned_versions_and_overwrite_manual_changes() -> None:
     }
     for one in addons:
         assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE"
+
+
+def test_the_network_plugin_enforces_network_policies() -> None:
+    assert configuration(recorded_cluster(), "vpc-cni") == {"enableNetworkPolicy": "true"}
 
 
 @pytest.mark.parametrize("preview", [False, True])
@@ -80,14 +85,12 @@ def test_addons_deployments_run_on_system_nodes_and_daemon_sets_everywhere() -> 
 
 def test_the_ebs_driver_depends_on_its_pod_identity_for_this_clusters_volumes_only() -> None:
     recording = recorded_cluster()
-    identity = recording.one(":PodIdentityAssociation")
     role = recording.one(":Role", "cluster-services-ebs-iam-role")
-    assert (identity.inputs["namespace"], identity.inputs["serviceAccount"]) == (
-        "kube-system",
-        "ebs-csi-controller-sa",
-    )
-    assert role.name in identity.depends_on
-    assert identity.name in addon(recording, "aws-ebs-csi-driver").depends_on
+    driver = addon(recording, "aws-ebs-csi-driver")
+    (identity,) = objects(driver.inputs["podIdentityAssociations"])
+    assert identity["serviceAccount"] == "ebs-csi-controller-sa"
+    assert role.name in driver.depends_on
+    assert not recording.of(":PodIdentityAssociation"), "the driver could start before EKS knows it"
     attached = [
         one for one in recording.of(":RolePolicyAttachment") if one.name.startswith("cluster-services")
     ]

@@ -7,24 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.jobs.cached_objects import (
-    MOST_BYTES,
+from pulumi_holdfast.controller.jobs.cached_objects import MOST_BYTES, MOST_TEMPLATES, cached_job, trim_child
+from pulumi_holdfast.controller.jobs.caches import JOBSET_PODS, Caches
+from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.pod_history import PodHistory
+from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
+from pulumi_holdfast.controller.jobs.trimmed_objects import (
     MOST_CONTAINERS,
-    MOST_TEMPLATES,
     POD_FIELDS,
-    cached_job,
     trim,
-    trim_child,
     trim_claim,
     trim_node,
     trim_pod,
 )
-from pulumi_holdfast.controller.jobs.caches import Caches
-from pulumi_holdfast.controller.jobs.kinds import KINDS
-from pulumi_holdfast.controller.jobs.pod_history import PodHistory
-from pulumi_holdfast.controller.jobs.pods_and_nodes import Snapshot
 from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import PROGRESS
 from tests.support.builders.fallback_objects import (
     NOW,
     child_job,
@@ -183,9 +181,45 @@ def test_nothing_is_kept_of_a_job_that_is_too_large(job: Json, excess: str) -> N
     assert (kept.content == b"{}") == bool(excess)
 
 
-def test_of_a_pod_a_bounded_number_of_containers_is_kept() -> None:
-    kept = trim_pod({"spec": {"initContainers": containers(6000)}})
-    assert len(objects(obj(kept["spec"])["initContainers"])) == MOST_CONTAINERS
+def test_what_is_kept_of_a_pod_does_not_grow_with_its_containers() -> None:
+    ended: Json = {"state": {"terminated": {"exitCode": 1, "finishedAt": "2026-11-21T11:00:00Z"}}}
+    last: Json = {"state": {"terminated": {"exitCode": 0, "finishedAt": "2026-11-21T12:00:00Z"}}}
+    requests = {f"example.com/r{each}": "1" for each in range(5000)}
+    large: Json = {
+        "metadata": {"annotations": {PROGRESS: "9" * 200_000}},
+        "spec": {
+            "containers": [{"resources": {"requests": {"cpu": "10m", **requests}}}] * 4,
+            "initContainers": containers(6000),
+        },
+        "status": {"containerStatuses": [last, *[ended] * 6000]},
+    }
+    kept = trim_pod(large)
+    assert len(json.dumps(kept)) < 8 * 1024
+    (container,) = objects(obj(kept["spec"])["containers"])
+    assert obj(obj(container["resources"])["requests"])["cpu"] == "40m"
+    (status,) = objects(obj(kept["status"])["containerStatuses"])
+    assert obj(obj(status["state"])["terminated"])["finishedAt"] == "2026-11-21T12:00:00Z"
+
+
+def test_pods_of_a_namespace_beyond_its_memory_are_ignored_until_others_are_deleted() -> None:
+    caches = Caches()
+    for name in ("crowded", "quiet"):
+        caches.namespaces.put({"metadata": {"name": name}})
+    pods = caches.pods[JOBSET_PODS]
+
+    def pod(namespace: str, number: int) -> Json:
+        owner: Json = {"name": "x" * 4000, "uid": "u"}
+        return {"metadata": {"namespace": namespace, "name": f"p{number}", "ownerReferences": [owner] * 10}}
+
+    for number in range(300):
+        pods.put(pod("crowded", number))
+    assert 100 < len(pods) < 250
+    pods.put(pod("quiet", 0))
+    assert pods.get("quiet", "p0") is not None
+    assert pods.get("crowded", "p299") is None
+    pods.remove(pod("crowded", 0))
+    pods.put(pod("crowded", 299))
+    assert pods.get("crowded", "p299") is not None
 
 
 def test_a_namespace_has_a_limited_part_of_the_memory_until_its_jobs_are_deleted() -> None:

@@ -113,6 +113,17 @@ def test_a_pod_that_succeeded_is_expected_no_more_before_its_job_counts_it() -> 
     assert now.pods_expected == 2
 
 
+def test_capacity_is_held_only_for_pods_that_the_quota_has_counted() -> None:
+    never = replicated_job(
+        "gang", selector=ON_A, parallelism=600, dependsOn=[{"name": "first", "status": "Complete"}]
+    )
+    job = jobset(replicated_job("first", selector=ON_A, parallelism=1), never)
+    first = child_job(job, place=0)
+    assert [shape.count for shape in observed(job, children=[first]).shapes] == [1]
+    done = child_job(job, place=0, status={"conditions": [condition("Complete")], "succeeded": 1})
+    assert [shape.count for shape in observed(job, children=[done, child_job(job, place=1)]).shapes] == [600]
+
+
 def test_templates_that_are_complete_or_not_started_yet_expect_no_pods() -> None:
     job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
     done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs import patches
 from pulumi_holdfast.controller.jobs.actions import Resume, Suspend
-from pulumi_holdfast.controller.jobs.patches import read_record, read_state, write_marker, write_state
+from pulumi_holdfast.controller.jobs.patches import (
+    read_record,
+    read_state,
+    recorded_state,
+    write_marker,
+    write_state,
+)
+from pulumi_holdfast.controller.jobs.rayjob_status import successor
 from pulumi_holdfast.controller.jobs.state import (
     FailbackAttempt,
     FailbackStage,
@@ -23,10 +30,12 @@ from pulumi_holdfast.controller.jobs.state import (
     TimedFailure,
     UnreadableState,
 )
+from pulumi_holdfast.controller.kube.objects import uid_of
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.labels import TIER
-from tests.support.builders.fallback_objects import NOW, jobset, worker
+from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.labels import RECREATE, STATE, SUCCESSOR_OF, TIER
+from pulumi_holdfast.ladder.ladder import MOST_TIERS
+from tests.support.builders.fallback_objects import NOW, jobset, rayjob, worker
 from tests.support.builders.fallback_objects import UID as JOB_UID
 from tests.support.builders.job_states import (
     T0,
@@ -286,3 +295,43 @@ def test_the_label_of_the_tier_is_written_with_the_state_that_changes_it() -> No
     assert patches.with_marks(patch, job, running()) == patch
     moved = patches.with_marks(patch, job, running(pool="b-spot"))
     assert obj(moved["metadata"])["labels"] == {TIER: "b-spot"}
+
+
+def recorded(**changed: JsonValue) -> Json:
+    """A JobSet with a record that its controller may have written, with other fields."""
+    return jobset(annotations={STATE: json.dumps({**WHOLE, "uid": JOB_UID, **changed})})
+
+
+def test_a_record_counts_only_with_the_uid_of_its_job() -> None:
+    assert isinstance(recorded_state(recorded()), JobState)
+    for uid in ("", "x", JOB_UID[:8], UID):
+        assert recorded_state(recorded(uid=uid)) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rank", MOST_TIERS),
+        ("rank", -1),
+        ("evictions", 2**31),
+        ("moves", -1),
+        ("since", "1999-01-01T00:00:00Z"),
+        ("waited", -1),
+        ("pool", "p" * 254),
+        ("failures", [{"kind": "Eviction", "at": "2030-05-01T11:00:00Z"}] * 400),
+    ],
+)
+def test_a_record_counts_only_with_numbers_in_range(field: str, value: JsonValue) -> None:
+    assert isinstance(recorded_state(recorded(**{field: value})), UnreadableState)
+
+
+def test_a_successor_takes_over_the_record_of_the_rayjob_it_is_named_after() -> None:
+    failed = rayjob(status="Failed", annotations={RECREATE: "true"})
+    state = replace(running(evictions=2), uid=uid_of(failed))
+    made = successor(failed, {}, write_state(state))
+    created: Json = {**made, "metadata": {**obj(made["metadata"]), "uid": "the-new-one"}}
+    assert recorded_state(created) == replace(state, uid="the-new-one")
+    metadata = obj(created["metadata"])
+    assert recorded_state({**created, "metadata": {**metadata, "name": "another"}}) is None
+    annotations = {key: value for key, value in obj(metadata["annotations"]).items() if key != SUCCESSOR_OF}
+    assert recorded_state({**created, "metadata": {**metadata, "annotations": annotations}}) is None

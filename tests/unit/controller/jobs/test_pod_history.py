@@ -214,3 +214,12 @@ def test_updating_a_history_twice_changes_nothing() -> None:
     seen = snapshot(jobset(), FAILED, EVICTED, worker("b", node="n2"), nodes=[node("n1", ready="Unknown")])
     once = updated_history(PodHistory(), seen)
     assert updated_history(once, seen) == once
+
+
+def test_pods_created_and_deleted_without_end_leave_a_bounded_history() -> None:
+    history = with_pod(PodHistory(), worker("stays"), NOW)
+    (gone,) = with_pod(PodHistory(), worker("gone"), NOW, is_deleted=True).pods.values()
+    history = PodHistory(pods={**{f"uid-{number}": gone for number in range(20_000)}, **history.pods})
+    history = with_pod(history, worker("last"), NOW, is_deleted=True)
+    assert len(history.pods) < 2_000
+    assert {"uid-of-stays", "uid-of-last"} <= history.pods.keys()

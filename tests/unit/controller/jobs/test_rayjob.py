@@ -277,6 +277,19 @@ def test_the_submitter_is_a_pod_of_the_job_but_not_of_the_gang() -> None:
     assert observed(rayjob(), ray_head(), submitter, nodes=NODES).losses == ()
 
 
+def test_a_submitter_that_exits_with_zero_when_its_job_is_suspended_is_no_reason_for_a_warning() -> None:
+    submitter = pod(
+        "train-x",
+        {"batch.kubernetes.io/job-name": "train"},
+        node="n1",
+        phase="Succeeded",
+        ended_at=NOW,
+        exit_code=0,
+        deleted_at=NOW,
+    )
+    assert observed(rayjob(), ray_head(), submitter, nodes=NODES).notices == ()
+
+
 def test_a_job_that_is_being_deleted_follows_nothing() -> None:
     going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
     assert observed(going).follows is False

@@ -63,6 +63,22 @@ def test_events_per_object_are_limited() -> None:
     assert log.take(other, AT, 0) is not None
 
 
+def of(namespace: str, job: int) -> ObjectEvent:
+    """An Event about one of many jobs of a namespace."""
+    return replace(SAID, subject=replace(SAID.subject, namespace=namespace, uid=f"{namespace}-{job}"))
+
+
+def test_events_per_namespace_are_limited_and_those_beyond_are_counted() -> None:
+    dropped: list[None] = []
+    log = EventCorrelator(dropped=lambda: dropped.append(None))
+    written = [log.take(of("hostile", job), AT, 0) for job in range(3000)]
+    assert sum(entry is not None for entry in written) == 500
+    assert len(dropped) == 2500
+    assert log.take(of("vision", 1), AT, 0) is not None
+    later = [log.take(of("hostile", job), AT, 60) for job in range(3000, 6000)]
+    assert sum(entry is not None for entry in later) == 60
+
+
 def test_an_event_is_what_kubectl_shows_under_a_name_that_every_process_derives() -> None:
     entry = EventCorrelator().take(replace(SAID, message="x" * 5000, is_warning=True), AT, 0)
     assert entry is not None
@@ -254,12 +270,24 @@ async def test_a_server_that_does_not_answer_blocks_nothing(tmp_path: Path) -> N
     server.gate.clear()
     async with running(server, tmp_path) as (notifier, sent):
         for number in range(500):
-            notifier.notify(event(message=str(number)))
+            notifier.notify(replace(of(f"team-{number % 10}", number), reason=EventReason.GIVEN_UP))
         assert set(sent.results) <= {False}
         server.gate.set()
         await sent.wait(500)
         assert sent.results.count(True) >= 200
-    assert server.received[-1] == slack_message(event(message="499"))
+    assert "team-9/" in str(server.received[-1])
+
+
+@in_event_loop
+async def test_notifications_per_namespace_are_limited(tmp_path: Path) -> None:
+    server = Server(200)
+    async with running(server, tmp_path) as (notifier, sent):
+        for number in range(300):
+            notifier.notify(replace(of("hostile", number), reason=EventReason.GIVEN_UP))
+        notifier.notify(event())
+        await sent.wait(301)
+        assert sent.results.count(False) == 250
+    assert server.received[-1] == slack_message(event())
 
 
 @pytest.mark.parametrize(

@@ -147,3 +147,13 @@ async def test_replaced_timers_are_removed() -> None:
             queue.add_at("a", NOON + timedelta(days=1, seconds=number))
         await asyncio.sleep(1)
         assert queue.planned <= 100
+
+
+@virtually
+async def test_a_group_with_many_keys_delays_another_by_one_key() -> None:
+    queue = WorkQueue[str](group=lambda key: key.partition("/")[0])
+    for number in range(300):
+        queue.add(f"hostile/{number}")
+    queue.add("vision/train")
+    assert len(queue) == 301
+    assert [await queue.get() for _ in range(3)] == ["hostile/0", "vision/train", "hostile/1"]

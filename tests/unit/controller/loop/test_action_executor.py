@@ -313,7 +313,7 @@ async def test_a_successor_is_created_before_its_predecessor_names_it() -> None:
     annotations = {"fallback.holdfast.dev/recreate": "true"}
     fixture = ExecutorFixture(rayjob(status="Failed", annotations=annotations))
     context = await fixture.observe()
-    recreate = Recreate(state=replace(STATE_NOW, uid=""), pool="spot-b")
+    recreate = Recreate(state=STATE_NOW, pool="spot-b")
 
     def refuse(sent: Sent) -> None:
         if sent.method == "PATCH":

@@ -390,14 +390,16 @@ async def test_jobs_with_a_tier_elsewhere_never_run_twice_whatever_is_lost(seed:
     def fault(_method: str, _path: str) -> str:
         return "pass" if chance.random() > 0.1 else chance.choice(["lose", "lose answer", "throttle", "fail"])
 
-    for _ in range(20):
+    disturbances = 0
+    # Waits of the processes are drawn without the seed: in one run of a hundred no job has left after 20 disturbances.
+    while disturbances < 20 or not both.went:
         both.set_fault(fault)
         await asyncio.sleep(chance.uniform(0.2, 20))
         await both.disturb()
+        disturbances += 1
     both.set_fault(lambda _method, _path: "pass")
     for name in both.names:
         await until(lambda name=name: both.is_at_rest(name), f"{name} runs in one place", seconds=1800)
-    assert both.went
     assert not both.twice, "two generations would write one checkpoint"
     overlaps = both.home.operator.overlaps + both.west.operator.overlaps
     assert not overlaps

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pulumi_holdfast import controller
-from pulumi_holdfast.controller.jobs.cached_objects import trim_pod
 from pulumi_holdfast.controller.jobs.caches import POD_LABELS
 from pulumi_holdfast.controller.jobs.observation import (
     CopyStatus,
@@ -22,6 +21,7 @@ from pulumi_holdfast.controller.jobs.observation import (
 )
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.state import Phase
+from pulumi_holdfast.controller.jobs.trimmed_objects import trim_pod
 from pulumi_holdfast.controller.state_machine.outages import count_losses
 from pulumi_holdfast.controller.state_machine.phases import step_running
 from pulumi_holdfast.ladder.json import Json

@@ -1,6 +1,5 @@
 """Deleted pods are in the history, the status of pools follows from the cluster, and half-placed gangs contend."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,27 +8,20 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs.caches import POD_LABELS
 from pulumi_holdfast.controller.jobs.kinds import pod_selectors
-from pulumi_holdfast.controller.jobs.observation import (
-    Cause,
-    ContendingGang,
-    JobOutcome,
-    Observation,
-    PoolStatus,
-)
+from pulumi_holdfast.controller.jobs.observation import Cause, PoolStatus
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pod_history import PodHistory, losses_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.state import Ledger
 from pulumi_holdfast.controller.kube.client import JOB, RAYCLUSTER
 from pulumi_holdfast.controller.loop.informers import enqueue_on_change
-from pulumi_holdfast.controller.loop.observer import ApiAbsences, ClockJumps, GangContention, PodHistories
+from pulumi_holdfast.controller.loop.observer import ApiAbsences, ClockJumps, PodHistories
 from pulumi_holdfast.controller.loop.pools import MissingPools, UsedNodes, pool_statuses
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import MAX_COST, POOL, STATE
 from pulumi_holdfast.ladder.ladder import Policy, Tier
 from tests.support.builders.caches import caches_with_jobs, observer_of, training_caches
 from tests.support.builders.fallback_objects import (
-    EARLIER,
     NAMESPACE,
     NOW,
     UID,
@@ -236,69 +228,3 @@ def test_clock_jumps_are_settled_per_job_and_small_ones_add_up() -> None:
     assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO
     clocks.forget("a")
     assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO
-
-
-A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
-HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected=4, pods_placed=2)
-YOUNGER = replace(HALF, uid="b", created=NOW)
-
-
-def test_gangs_of_one_pool_contend_until_they_are_placed_or_deleted() -> None:
-    enqueued: list[JobKey] = []
-    gangs = GangContention(enqueued.append)
-    assert gangs.update(B, YOUNGER) is None
-    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW)
-    assert enqueued == [B]
-    gangs = GangContention(lambda _: None)
-    gangs.update(A, HALF)
-    gangs.update(B, YOUNGER)
-    gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert gangs.update(A, HALF) is None
-    gangs.update(B, YOUNGER)
-    gangs.forget(B)
-    assert gangs.update(A, HALF) is None
-
-
-def test_only_the_youngest_gang_is_enqueued() -> None:
-    enqueued: list[JobKey] = []
-    gangs = GangContention(enqueued.append)
-    gangs.update(B, YOUNGER)
-    gangs.update(A, HALF)
-    enqueued.clear()
-    for number in range(1000):
-        gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
-    assert not enqueued
-    gangs.update(B, replace(YOUNGER, pods_placed=4))
-    assert enqueued == [A]
-
-
-def test_the_last_yield_is_recorded_per_pool() -> None:
-    gangs = GangContention(lambda _: None)
-    gangs.update(A, HALF)
-    assert gangs.last_yield_at("spot") is None
-    gangs.update(A, replace(HALF, pods_placed=4))
-    gangs.update(A, replace(HALF, suspended=True))
-    assert gangs.last_yield_at("spot") is None
-    gangs.update(A, HALF)
-    gangs.update(A, replace(HALF, suspended=True))
-    assert gangs.last_yield_at("spot") == NOW
-    assert gangs.last_yield_at("other") is None
-
-
-def test_gangs_of_other_pools_or_without_nodes_do_not_contend() -> None:
-    enqueued: list[JobKey] = []
-    gangs = GangContention(enqueued.append)
-    gangs.update(A, replace(HALF, pool="other"))
-    gangs.update(B, replace(HALF, pods_placed=4))
-    gangs.update(C, replace(HALF, pods_placed=0))
-    for number, harmless in enumerate(
-        (
-            replace(HALF, suspended=True),
-            replace(HALF, follows=False),
-            replace(HALF, outcome=JobOutcome.FAILED),
-            replace(HALF, pool=None),
-        )
-    ):
-        gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
-    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None
-    assert not enqueued

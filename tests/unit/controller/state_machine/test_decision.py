@@ -352,7 +352,7 @@ def check_suspensions(situation: Situation, decision: Decision) -> None:
 def check_restraint(situation: Situation, decision: Decision) -> None:
     state, observation, _ = situation
     must_end_suspension = (
-        isinstance(state, JobState) and state.suspended_by_us and state.uid in {"", observation.uid}
+        isinstance(state, JobState) and state.suspended_by_us and state.uid == observation.uid
     )
     # A stop is only read from a job that follows the ladder, so a drawn one stands for such a job.
     follows = observation.follows or observation.stop_requested

@@ -316,7 +316,9 @@ def test_two_gangs_of_four_with_six_free_nodes_return_one_after_the_other() -> N
 
 def test_a_job_does_not_start_a_reservation_beside_an_older_one() -> None:
     waits = decide(RETURNING, observed(pool="on-demand", pools=behind(OLDER)), LADDER)
-    assert reasons(waits) == []
+    (said,) = waits.events
+    assert (said.reason, said.is_standing) == ("CannotFailBack", True)
+    assert "other jobs reserve capacity first in a-spot" in said.message
     assert waits.requeue_at is not None
     assert T0 + MINUTE <= waits.requeue_at <= T0 + 2 * MINUTE
     starts = decide(RETURNING, observed(pool="on-demand", pools=behind(YOUNGER)), LADDER)
@@ -333,6 +335,24 @@ def test_a_job_releases_what_is_reserved_for_it_to_an_older_one() -> None:
     assert reasons(keeps) == []
     whole = decide(RESERVING, observed(pool="on-demand", reservation=reserved(), pools=behind(OLDER)), LADDER)
     assert "FailbackMoving" in reasons(whole)
+
+
+def test_the_share_of_a_pool_decides_before_age() -> None:
+    fewer = replace(YOUNGER, share=3)
+    beside = {"a-spot": PoolStatus(reserving=fewer, share=4)}
+    waits = decide(RETURNING, observed(pool="on-demand", pools=beside), LADDER)
+    assert reasons(waits) == ["CannotFailBack"]
+    beside = {"a-spot": PoolStatus(reserving=replace(OLDER, share=4), share=3)}
+    starts = decide(RETURNING, observed(pool="on-demand", pools=beside), LADDER)
+    assert "FailbackStarted" in reasons(starts)
+
+
+def test_the_queue_returns_the_job_of_the_namespace_with_the_smallest_share() -> None:
+    queue = ReservationQueue[str]()
+    for uid, hours in (("old", 3), ("young", 1), ("own", 2)):
+        seen = observed(pool="on-demand", uid=uid, created=T0 - hours * HOUR)
+        found = queue.update(uid, RESERVING, seen, lambda job, _: {"old": 5, "young": 2}.get(job, 0))
+    assert found == {"a-spot": ContendingGang(created=T0 - HOUR, uid="young", share=2)}
 
 
 def test_the_queue_returns_the_oldest_of_the_others_until_its_reservation_is_whole() -> None:

