@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     #: A list of texts, or in a program Outputs.
     TextsOrOutput: TypeAlias = Input[Sequence[Input[str]]]
 else:
-    # What Pydantic parses: `OrOutput` puts the Output where its stand-in was.
+    # What Pydantic parses: `OrOutput` puts the Output where its placeholder was.
     TextOrOutput = str
     TextsOrOutput = tuple[str, ...]
 
@@ -113,7 +113,7 @@ class Text(Allowed):
         return core_schema.no_info_after_validator_function(check, handler(source))
 
 
-class StandIns:
+class Placeholders:
     """The Outputs of a document, by the texts that stand for them while Pydantic parses the document."""
 
     def __init__(self) -> None:
@@ -142,13 +142,13 @@ class OrOutput:
     """A field that also takes an Output, which no rule checks before an update knows its value."""
 
     def __get_pydantic_core_schema__(self, source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the known value, or the Output behind a stand-in."""
+        """The schema of the known value, or the Output behind a placeholder."""
 
         def check(
             value: object, known: core_schema.ValidatorFunctionWrapHandler, info: ValidationInfo
         ) -> object:
-            stand_ins = cast("StandIns | None", info.context)
-            found = None if stand_ins is None else stand_ins.output_of(value)
+            placeholders = cast("Placeholders | None", info.context)
+            found = None if placeholders is None else placeholders.output_of(value)
             # Here a list from JSON is one of Python, which the strict parser does not accept for a tuple.
             listed = tuple(cast("list[object]", value)) if isinstance(value, list) else value
             return cast("object", known(listed)) if found is None else found

@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from pulumi_holdfast.config.errors import format_value, path, shape_problems
-from pulumi_holdfast.config.fields import Section, StandIns
+from pulumi_holdfast.config.fields import Placeholders, Section
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, JsonValue
 
@@ -28,21 +28,21 @@ def parse(model: type[P], document: Json, settings: Mapping[str, JsonValue] | No
 
     In a program the fields that are `OR_OUTPUT` may be Outputs. Raises ConfigError with every problem of the shape.
     """
-    stand_ins = StandIns()
+    placeholders = Placeholders()
     problems = [_misplaced(key, value) for key, value in document.items() if ":" in key]
     beside = {key: value for key, value in (settings or {}).items() if value is not None}
     try:
         # From JSON, the strict parser accepts a list for a tuple and a text for an enum member, and no other conversion.
         inside = {key: value for key, value in document.items() if ":" not in key}
-        text = json.dumps({**inside, **beside}, default=stand_ins.text_of)
-        read = model.model_validate_json(text, context=stand_ins)
+        text = json.dumps({**inside, **beside}, default=placeholders.text_of)
+        read = model.model_validate_json(text, context=placeholders)
     except ValidationError as error:
         raise ConfigError([*problems, *shape_problems(model, error, PLATFORM)]) from None
-    return checked(read, [*problems, *_unknown_problems(json.loads(text), stand_ins.unused)])
+    return checked(read, [*problems, *_unknown_problems(json.loads(text), placeholders.unused)])
 
 
 def _unknown_problems(value: JsonValue, unused: Collection[str], place: Place = ()) -> Iterator[Problem]:
-    """The stand-ins at fields that take no Output, but any text."""
+    """The placeholders at fields that take no Output, but any text."""
     if isinstance(value, str) and value in unused:
         allowed = "a value that the program knows when it starts: it decides what is registered"
         yield Problem(path(PLATFORM, place), "an Output", allowed, "Write the value itself.")
