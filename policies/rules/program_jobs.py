@@ -25,6 +25,7 @@ from pulumi_holdfast.program.jobs.job_ends import (
 from pulumi_holdfast.program.jobs.jobs import JobKind, jobs_on, unreadable
 from pulumi_holdfast.program.jobs.max_cost import below_a_restart, within_max_cost
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS
+from pulumi_holdfast.program.resources import at
 from pulumi_holdfast.program.settings import MADE_ELSEWHERE, Elsewhere
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def job_verdicts(
         if job.is_queued:
             yield JobVerdict(job=job, open=(QUEUED,))
             continue
+        if job.is_empty:
+            yield JobVerdict(job=job, broken=(messages.NO_TEMPLATE.sentence,))
+            continue
         if _may_follow(job, ladder):
             yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
             continue
@@ -127,13 +131,24 @@ def _without_followers(
     templates = () if job.templates is UNKNOWN else job.templates
     nothing_follows = messages.NOTHING_FOLLOWS.filled(pools=", ".join(ladder.pools))
     if job.label != FOLLOWS_VALUE or not ladder.own_pools:
-        yield from _not_on_ladder(job, pools)
+        left = tuple(_left_where_it_is(job))
+        yield from (JobVerdict(job=job, note=each) for each in left)
+        if not left:
+            yield from _not_on_ladder(job, pools)
     elif any(each.selected(key) is UNKNOWN for each in templates for key in SPOT_SELECTIONS):
         yield JobVerdict(job=job, open=(f"whether it follows the ladder {_LATER}",))
     elif has_admission(VALIDATING, job.resource, resources):
         yield JobVerdict(job=job, broken=(nothing_follows.sentence,))
     else:
         yield JobVerdict(job=job, open=(_IGNORED.format(why=nothing_follows.reason),))
+
+
+def _left_where_it_is(job: DeclaredJob) -> Iterator[str]:
+    """Yield why no move ever changes a RayJob without workers that follow: it runs on a cluster of others, or its head is on spot."""
+    if at(job.resource.props, "spec", "clusterSelector"):
+        yield messages.CANNOT_STOP.sentence.format(field="clusterSelector")
+    elif any(each.selects_spot for each in job.heads):
+        yield f"nothing moves it to on-demand: {messages.ONLY_THE_HEAD.sentence}"
 
 
 def _heads_on_spot(job: DeclaredJob) -> Iterator[str]:

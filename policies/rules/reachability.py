@@ -19,6 +19,7 @@ from pulumi_holdfast.ladder.reachability.elsewhere import check_checkpoints
 from pulumi_holdfast.ladder.reachability.facts import Exported
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Step, Walk, walk
+from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.definitions import refusals
 from pulumi_holdfast.program.namespaces.ladder_pools import LadderPools
 from pulumi_holdfast.program.namespaces.ladders import (
@@ -30,7 +31,7 @@ from pulumi_holdfast.program.namespaces.ladders import (
     shapes_of,
     training_namespaces,
 )
-from pulumi_holdfast.program.resources import StackResource, at
+from pulumi_holdfast.program.resources import StackResource, at, text_at
 from pulumi_holdfast.program.settings import Settings
 from rule import Finding, Level, Rule, RuleSeverity
 from rules.ladder_end import (
@@ -44,6 +45,8 @@ from rules.ladder_end import (
     tier_title,
 )
 from rules.program_jobs import JobVerdict, job_verdicts
+
+_BOUNDS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:LimitRange"})
 
 #: The worst result of replaying two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = (
@@ -114,6 +117,7 @@ def _find_refused(resources: Sequence[StackResource], settings: Settings) -> Ite
                     urn=refused.urn,
                     message=f"{namespace.title}: {kind_and_name(refused)} cannot be created: {problem}.",
                     proven=namespace.proven,
+                    repeats=END if refused is ladder.resource else "",
                 )
 
 
@@ -125,10 +129,20 @@ def kind_and_name(resource: StackResource) -> str:
 def refused_objects(
     namespace: TrainingNamespace, ladder: DeclaredLadder, pools: LadderPools
 ) -> Iterator[tuple[StackResource, str]]:
-    """Yield the objects below a ladder that the API server refuses, and why: the namespace, the ladder, and its pools."""
+    """Yield the objects that a ladder rests on and the API server refuses, and why: the namespace with its limits, and the pools."""
     of_ladder = (pool.resource for name in ladder.pools for pool in pools.named(name))
-    objects = {each.urn: each for each in (namespace.resource, ladder.resource, *of_ladder)}
+    beside = (
+        each
+        for each in pools.resources
+        if _is_beside(each, namespace) and is_same_cluster(each, ladder.resource, pools.resources) is True
+    )
+    objects = {each.urn: each for each in (namespace.resource, ladder.resource, *of_ladder, *beside)}
     yield from ((each, problem) for each in objects.values() for problem in refusals(each))
+
+
+def _is_beside(resource: StackResource, namespace: TrainingNamespace) -> bool:
+    """Whether an object bounds the jobs of a namespace."""
+    return resource.type in _BOUNDS and text_at(resource.props, "metadata", "namespace") == namespace.name
 
 
 def _problems_of_tiers(tiers: Sequence[DeclaredTier], pools: LadderPools) -> Iterator[tuple[str, bool]]:

@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,30 @@ def test_a_rehearsal_without_a_verb_is_the_whole_lifecycle(words: tuple[str, ...
 def test_down_destroys_through_the_engine_unless_forced() -> None:
     assert parsed("rehearse", "down", "local")["force"] is False
     assert parsed("rehearse", "down", "local", "--force")["force"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["preflght", "aws-dev"], 'no command "preflght". Write "preflight".'),
+        (["rehearse", "previe", "local"], 'no verb "previe". Write "preview".'),
+        (["frobnicate"], 'no command "frobnicate". There are: rehearse, '),
+    ],
+)
+def test_a_misspelled_command_is_answered_with_the_nearest_one(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"holdfast {version('pulumi-holdfast')}\n"
 
 
 def test_no_command_has_a_verb_that_could_change_a_cloud() -> None:

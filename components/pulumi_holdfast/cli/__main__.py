@@ -11,6 +11,8 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn, cast
@@ -238,9 +240,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command. A word behind `rehearse` that is no verb is a stack or a folder: its whole lifecycle runs."""
     given = list(words)
+    parser = build_parser(given[0] if given else None)
+    if given and not given[0].startswith("-") and given[0] not in COMMANDS:
+        parser.error(_no_such("command", given[0], COMMANDS))
     if given[:1] == ["rehearse"] and len(given) > 1 and given[1] not in {*REHEARSALS, "-h", "--help"}:
+        if len(given) > 2 and not given[2].startswith("-") and not given[1].startswith("-"):
+            # A lifecycle takes one stack.
+            parser.error(_no_such("verb", given[1], REHEARSALS))
         given.insert(1, "run")
-    return build_parser(given[0] if given else None).parse_args(given)
+    return parser.parse_args(given)
+
+
+def _no_such(what: str, word: str, known: Mapping[str, Command]) -> str:
+    """Return that a word is no command, with the nearest one, or all of them where none is near."""
+    near = get_close_matches(word, known, n=1)
+    return f'no {what} "{word}". ' + (f'Write "{near[0]}".' if near else f"There are: {', '.join(known)}.")
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
@@ -251,6 +265,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         description="Spot-first training clusters on EKS, AKS and GKE.",
         epilog=_commands_by_group(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version", action=_PrintVersion, nargs=0, default=argparse.SUPPRESS, help="print the version"
     )
     parser.add_argument(
         "--completion",
@@ -293,6 +310,21 @@ def pack(parsed: argparse.Namespace) -> int:
     if parsed.kubectl is not None:
         _resolve("pulumi_holdfast.cli.kubectl.bundle:build")(parsed.kubectl)
     return 0
+
+
+class _PrintVersion(argparse.Action):
+    """Prints the version of the installed package, which is looked up only for this."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        del namespace, values, option_string
+        print(f"holdfast {version('pulumi-holdfast')}")
+        parser.exit()
 
 
 class _PrintCompletion(argparse.Action):

@@ -3,13 +3,14 @@
 The schemas with which editors complete and check stack files, and the tables of docs/configuration.md, between markers that
 name a part of the document. Both come from the sections that parse a stack: their types, ranges, defaults and descriptions. A
 schema checks single values only; the program also checks combinations of them. The tables of docs/fallback.md come from the table
-of a FallbackPolicy's fields.
+of a FallbackPolicy's fields, and what the policy pack reads of published definitions from the charts of operators.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -27,6 +28,7 @@ from pulumi_holdfast.ladder import fallback_policy
 from pulumi_holdfast.ladder.fields import ObjectKind
 from pulumi_holdfast.ladder.ladder import Policy
 from pulumi_holdfast.local.config.sections import LocalPlatform
+from pulumi_holdfast.program import definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,6 +76,94 @@ def write_schemas() -> None:
         (FOLDER / f"{cloud}.json").write_text(rendered(cloud), encoding="utf-8")
     REFERENCE.write_text(with_tables(REFERENCE.read_text("utf-8")), encoding="utf-8")
     FALLBACK.write_text(with_policy_tables(FALLBACK.read_text("utf-8")), encoding="utf-8")
+    definitions.FILE.write_text(published_definitions(), encoding="utf-8")
+
+
+#: The definitions that the policy pack reads, below the folder of charts.
+_DEFINITIONS: Final[Mapping[str, str]] = {
+    "kubernetes:karpenter.sh:NodePool": "karpenter-crds/files/karpenter.sh_nodepools.yaml",
+    "kubernetes:jobset.x-k8s.io:JobSet": "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+    "kubernetes:ray.io:RayJob": "kuberay-crds/files/ray.io_rayjobs.yaml",
+}
+_CHARTS: Final = _ROOT / "components/pulumi_holdfast/kubernetes/charts"
+_CHECKED: Final = frozenset({"type", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "x-kubernetes-int-or-string"})  # fmt: skip
+#: A part of a definition that is longer than this, and there twice, is written once.
+_SHARED_FROM: Final = 400
+
+
+def published_definitions() -> str:
+    """The specifications of the definitions that the policy pack reads: what it checks of them, one line for each kind or shared part."""
+    found: dict[str, Json] = {}
+    for kind, file in _DEFINITIONS.items():
+        document = yaml.load((_CHARTS / file).read_text("utf-8"), yaml.CSafeLoader)
+        stored = next(each for each in document["spec"]["versions"] if each["storage"])
+        found[kind] = _checked(stored["schema"]["openAPIV3Schema"]["properties"]["spec"])
+    counted: Counter[str] = Counter()
+    for each in found.values():
+        _count_parts(each, counted)
+    numbers = {
+        text: str(number) for number, text in enumerate(each for each, times in counted.items() if times > 1)
+    }
+    written = {kind: _with_references(each, numbers, is_whole=True) for kind, each in found.items()}
+    for text, number in numbers.items():
+        written[number] = _with_references(json.loads(text), numbers, is_whole=True)
+    lines = (f"{json.dumps(name)}: {_compact(each)}" for name, each in written.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _checked(schema: Json) -> Json:
+    """The part of a schema that is checked: a field with a default is never missing."""
+    fields, items, others = (schema.get(each) for each in ("properties", "items", "additionalProperties"))
+    found: _Schema = {name: schema[name] for name in _CHECKED & schema.keys()}
+    if fields:
+        named = cast("dict[str, Json]", fields)
+        found["properties"] = {name: _checked(each) for name, each in named.items()}
+        found["required"] = [
+            name
+            for name in cast("list[str]", schema.get("required", []))
+            if "default" not in named.get(name, {})
+        ]
+    if isinstance(items, dict):
+        found["items"] = _checked(items)
+    if isinstance(others, dict):
+        found["additionalProperties"] = _checked(others)
+    return {name: each for name, each in found.items() if each != []}
+
+
+def _compact(value: JsonValue) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _count_parts(schema: Json, counted: Counter[str]) -> None:
+    text = _compact(schema)
+    if len(text) > _SHARED_FROM:
+        counted[text] += 1
+        if counted[text] > 1:
+            return
+    for each in _parts(schema):
+        _count_parts(each, counted)
+
+
+def _parts(schema: Json) -> Iterator[Json]:
+    yield from cast("Json", schema.get("properties", {})).values()  # type: ignore[misc]
+    for name in ("items", "additionalProperties"):
+        if isinstance(each := schema.get(name), dict):
+            yield each
+
+
+def _with_references(schema: Json, numbers: Mapping[str, str], *, is_whole: bool = False) -> Json:
+    """The schema with a reference for each part that is written once."""
+    number = numbers.get(_compact(schema))
+    if number is not None and not is_whole:
+        return {"$ref": number}
+    found: _Schema = dict(schema)
+    if "properties" in schema:
+        named = cast("dict[str, Json]", schema["properties"])
+        found["properties"] = {name: _with_references(each, numbers) for name, each in named.items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(each := schema.get(name), dict):
+            found[name] = _with_references(each, numbers)
+    return found
 
 
 def rendered(cloud: str) -> str:
@@ -95,8 +185,8 @@ def stack_schema(cloud: str) -> Json:
     """The schema of a cloud's stack files."""
     variants, parts = models_json_schema([(DOCUMENTS[cloud], "validation")])
     settings: _Schema = {}
-    definitions = cast("dict[str, _Schema]", parts["$defs"])
-    for section in definitions.values():
+    sections = cast("dict[str, _Schema]", parts["$defs"])
+    for section in sections.values():
         _describe(section)
         fields = cast("_Schema", section.get("properties", {}))
         beside = {name: fields.pop(name) for name in list(fields) if ":" in name}
@@ -123,7 +213,7 @@ def stack_schema(cloud: str) -> Json:
                 },
             }
         },
-        "$defs": cast("Json", definitions),
+        "$defs": cast("Json", sections),
     }
 
 

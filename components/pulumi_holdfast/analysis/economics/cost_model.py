@@ -17,6 +17,10 @@ from typing import Final
 #: The spot price that the source assumes: 90 % off.
 SOURCE_SPOT_PRICE = 0.1
 
+#: The share of a job's hours that evictions may add while the model is right within 10 %: it counts no evictions in the added hours.
+LINEAR_UP_TO: Final = 0.5
+BEYOND_LINEAR: Final = "beyond the linear model, which counts no evictions in the hours that evictions add"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Between:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.analysis.economics.cost_model import WORKED_EXAMPLE, Between, MixedJob, table
+from pulumi_holdfast.analysis.economics.cost_model import (
+    BEYOND_LINEAR,
+    LINEAR_UP_TO,
+    WORKED_EXAMPLE,
+    Between,
+    MixedJob,
+    table,
+)
+from pulumi_holdfast.analysis.economics.tier_costs import FEW_FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +49,13 @@ def cost_report(job: MixedJob) -> str:
             f"costs            {job.cost} on-demand hours instead of {job.hours:g}",
             f"saves            {_percent_range(job.saving)}",
             f"breaks even at   {_failures(job.failures_to_break_even)}",
+            *_beyond(job.added_hours <= LINEAR_UP_TO * job.hours),
         ]
     )
+
+
+def _beyond(is_linear: bool) -> list[str]:
+    return [] if is_linear else [f"These figures are {BEYOND_LINEAR}: the job takes longer, and costs more."]
 
 
 def ladder_report(verdicts: Sequence[TierComparison]) -> str:
@@ -51,7 +64,8 @@ def ladder_report(verdicts: Sequence[TierComparison]) -> str:
     lines = [f"{'pool':<{width}}  on-demand hours per hour of training  verdict"]
     for verdict in verdicts:
         cost = verdict.tier.rates.cost_per_useful_hour
-        lines.append(f"{verdict.tier.pool:<{width}}  {cost:>36.2f}  {_verdict(verdict)}")
+        mark = "" if verdict.tier.rates.is_linear else f" ({BEYOND_LINEAR})"
+        lines.append(f"{verdict.tier.pool:<{width}}  {cost:>36.2f}  {_verdict(verdict)}{mark}")
     return "\n".join(lines)
 
 
@@ -62,10 +76,26 @@ def advice_report(advice: Advice) -> str:
             f"maxFailures: {advice.max_failures}",
             f"  because        {advice.reason}",
             f"  bad luck       up to {advice.by_luck} evictions in 95 of 100 jobs",
-            f"  money          {_bound(advice.by_money)} until on-demand is as cheap",
+            f"  money          {_bound(advice.by_money)} until on-demand is as cheap{_at_most(advice)}",
             f"  time           {_bound(advice.by_time)} within the deadline",
+            *_window(advice),
         ]
     )
+
+
+def _at_most(advice: Advice) -> str:
+    is_linear = math.isinf(advice.by_money) or advice.by_money <= advice.linear_up_to
+    return "" if is_linear else f", or fewer: more than {advice.linear_up_to:.0f} are {BEYOND_LINEAR}"
+
+
+def _window(advice: Advice) -> list[str]:
+    if advice.window_hours is None:
+        return []
+    minutes = int(advice.window_hours * 60)
+    window = f"{minutes // 60}h" if minutes >= 60 else f"{max(1, minutes)}m"
+    return [
+        f"  or             `maxFailures: {FEW_FAILURES}` with `failureWindow: {window}`, which forgets older ones"
+    ]
 
 
 def checkpoint_report(checkpoints: Checkpointing) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from pulumi_holdfast.analysis.economics.cost_model import LINEAR_UP_TO
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRates:
@@ -43,6 +45,11 @@ class PoolRates:
     def cost_per_useful_hour(self) -> float:
         """The cost of an hour of training here, in on-demand hours, if interrupted hours are billed."""
         return self.price * self.hours_per_useful_hour
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model holds for these rates: evictions add at most LINEAR_UP_TO of the time."""
+        return self.hours_per_useful_hour <= 1 + LINEAR_UP_TO
 
     @property
     def break_even_evictions_per_hour(self) -> float:
@@ -103,6 +110,12 @@ def _verdict(tier: PricedTier, below: Sequence[PricedTier]) -> TierComparison:
     return TierComparison(tier=tier, cheapest_below=cheapest, evictions_left=left)
 
 
+#: The `maxFailures` of the stacks in `stacks/`.
+FEW_FAILURES = 5
+
+#: The longest `failureWindow`, in hours.
+_LONGEST_WINDOW = 720.0
+
 #: The share of jobs on a pool with its usual rate of evictions that must not be moved by chance.
 CONFIDENCE = 0.95
 
@@ -115,7 +128,8 @@ class Advice:
     """A `maxFailures`, and its bounds.
 
     `by_luck`, `by_money` and `by_time` are the three bounds, infinite if there is none. `reason` names the deciding one in
-    a sentence.
+    a sentence. `window_hours` is the longest `failureWindow` in which FEW_FAILURES are no fewer than bad luck brings, None if
+    `max_failures` is not larger. `linear_up_to` is how many evictions the model of costs is valid for.
     """
 
     max_failures: int
@@ -123,6 +137,8 @@ class Advice:
     by_money: float
     by_time: float
     reason: str
+    window_hours: float | None = None
+    linear_up_to: float = math.inf
 
 
 def advise(rates: PoolRates, *, hours: float, slack_hours: float | None = None) -> Advice:
@@ -140,13 +156,26 @@ def advise(rates: PoolRates, *, hours: float, slack_hours: float | None = None) 
     by_time = math.inf if slack_hours is None else restarts_within(slack_hours, rates.hours_per_eviction)
     # The move is made when the count is reached: to stay through n evictions takes a maxFailures of n + 1.
     wanted, cap = by_luck + 1, min(by_money, by_time)
+    max_failures = int(min(wanted, cap)) if rates.pays else 0
+    each = rates.hours_per_eviction
     return Advice(
-        max_failures=int(min(wanted, cap)) if rates.pays else 0,
+        max_failures=max_failures,
         by_luck=by_luck,
         by_money=by_money,
         by_time=by_time,
         reason=_reason(rates, wanted, by_money, by_time),
+        window_hours=longest_window(rates.evictions_per_hour) if max_failures > FEW_FAILURES else None,
+        linear_up_to=math.inf if each == 0 else LINEAR_UP_TO * hours / each,
     )
+
+
+def longest_window(evictions_per_hour: float) -> float:
+    """The longest time, in hours, in which fewer than FEW_FAILURES evictions come with CONFIDENCE; by bisection."""
+    low, high = 0.0, float(FEW_FAILURES)
+    for _ in range(50):
+        mean = (low + high) / 2
+        low, high = (mean, high) if poisson_quantile(mean, CONFIDENCE) < FEW_FAILURES else (low, mean)
+    return min(low / evictions_per_hour, _LONGEST_WINDOW)
 
 
 def restarts_within(slack_hours: float, hours_per_eviction: float) -> float:

@@ -100,6 +100,8 @@ _OWNER: Final[Mapping[str, Words]] = {
     "aws": ("aws", "sts", "get-caller-identity", "--query", "Account", "--output", "text"),
     "azure": ("az", "ad", "signed-in-user", "show", "--query", "id", "--output", "tsv"),
 }
+#: In the commands of a dry run, which asks the cloud nothing.
+_UNKNOWN_OWNER: Final = {"aws": "ACCOUNT", "azure": "USER_OBJECT_ID"}
 #: The steps of each cloud, and what `pulumi login` and `pulumi stack init --secrets-provider` take.
 _PLANS: Final[Mapping[str, tuple[str, str, str]]] = {
     "aws": (_AWS, "s3://{name}?region={region}", "awskms://alias/{name}?region={region}"),
@@ -146,8 +148,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Create the missing resources; return the exit code. Raises ConfigError."""
     _check(parsed.cloud, parsed.name, parsed.project)
+    if parsed.dry_run:
+        owner = parsed.project or _UNKNOWN_OWNER[parsed.cloud]
+        show(cloud_plan(parsed.cloud, parsed.name, parsed.region, owner), report=print)
+        return 0
     plan = plan_of(parsed.cloud, parsed.name, parsed.region, parsed.project, run_command)
-    bootstrap(plan, run_command, report=print, dry_run=parsed.dry_run)
+    bootstrap(plan, run_command, report=print)
     return 0
 
 
@@ -189,9 +195,15 @@ def _steps(text: str, values: Mapping[str, str]) -> Iterator[Step]:
         yield Step(what=what.format(**values), find=found, make=tuple(words))
 
 
-def bootstrap(
-    plan: BootstrapPlan, runner: Runner, *, report: Callable[[str], object], dry_run: bool = False
-) -> None:
+def show(plan: BootstrapPlan, *, report: Callable[[str], object]) -> None:
+    """Report the commands of a plan, and how to use the resources, without a login."""
+    for step in plan.steps:
+        when = "runs each time" if step.find is None else "runs if it does not exist"
+        report(f"{step.what}: {when}\n" + "\n".join(f"  {shlex.join(words)}" for words in step.make))
+    report(_use_of(plan))
+
+
+def bootstrap(plan: BootstrapPlan, runner: Runner, *, report: Callable[[str], object]) -> None:
     """Run the steps of a plan that are not done yet, and report each; then report how to use the resources.
 
     Raises ConfigError if a command fails; the next run continues from there.
@@ -199,14 +211,16 @@ def bootstrap(
     for step in plan.steps:
         if _exists(step, runner):
             report(f"{step.what}: exists")
-        elif dry_run:
-            report(f"{step.what}: would run\n" + "\n".join(f"  {shlex.join(words)}" for words in step.make))
         else:
             output = ""
             for words in step.make:
                 output = _required(tuple(word.replace(OUTPUT, output) for word in words), runner)
             report(f"{step.what}: {'set' if step.find is None else 'created'}")
-    report(
+    report(_use_of(plan))
+
+
+def _use_of(plan: BootstrapPlan) -> str:
+    return (
         f'\npulumi login "{plan.login}"\npulumi stack init STACK --secrets-provider "{plan.secrets_provider}"'
     )
 

@@ -326,14 +326,14 @@ def topology(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 
 def _number_of_values(pool: PoolFacts, key: str) -> int | Unknown:
     """How many values of a label the nodes of a pool may have, UNKNOWN if that is not known."""
-    if pool.labels is UNKNOWN or OTHERS in pool.labels:
-        return UNKNOWN
     if key in _OF_NODE_POOLS:
         return 1
     if key == HOSTNAME:
         return pool.limits.nodes if isinstance(pool.limits.nodes, int) else UNKNOWN
     if key == ZONE and isinstance(pool.zones, frozenset):
         return len(pool.zones)
+    if pool.labels is UNKNOWN:
+        return UNKNOWN
     found = {label_of(labels, key) for labels in labels_of_nodes(pool)}
     values = {each for each in found if isinstance(each, str)}
     for each in found - values - {None}:

@@ -109,6 +109,14 @@ class DeclaredJob:
         return f"{self.kind} {self.name!r}"
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it certainly has no pod template, so that nothing of it can run."""
+        spec = at(self.resource.props, "spec")
+        if self.kind == JobKind.JOB_SET:
+            return self.templates == ()
+        return not at(spec, "rayClusterSpec") and not at(spec, "clusterSelector")
+
+    @property
     def rejected(self) -> tuple[str, ...]:
         """Why the API server rejects it as a job that follows a ladder, whatever its pods are."""
         if self.kind != JobKind.RAY_JOB:

@@ -19,6 +19,8 @@ _VOLUMES: Final = (
     (_CONFIG_MAP, "configMap", "name"),
     (_SECRET, "secret", "secretName"),
     (_SECRET, "secret", "name"),
+    (_SECRET, "csi.nodePublishSecretRef", "name"),
+    (_SECRET, "azureFile", "secretName"),
 )
 #: Where a container's environment names an object.
 _ENVIRONMENT: Final = (
@@ -47,7 +49,7 @@ def _needed(template: Value) -> Iterator[tuple[str, str]]:
     for volume in known_items(spec, "volumes"):
         for source in (volume, *known_items(volume, "projected", "sources")):
             for kind, field, key in _VOLUMES:
-                yield from _named(kind, at(source, field), key)
+                yield from _named(kind, at(source, *field.split(".")), key)
     for kind in ("initContainers", "containers"):
         for container in known_items(spec, kind):
             sources = (

@@ -229,9 +229,9 @@ def planned_values(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
 
 
 def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
-    """Return the outputs with a rule in a preview: unknown, or the rule's planned value."""
+    """Return the outputs with a rule in a preview: the rule's planned value, or else unknown, unless the program sets them."""
     planned = {name: plan(inputs) for name, plan in kind.rules.planned.items()}
-    return {**dict.fromkeys(kind.computed, UNKNOWN), **planned}
+    return {**{name: UNKNOWN for name in kind.computed if name not in inputs}, **planned}
 
 
 def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:

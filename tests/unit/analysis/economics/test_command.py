@@ -38,6 +38,25 @@ def test_max_failures_comes_with_its_reason(capsys: pytest.CaptureFixture[str]):
     printed = capsys.readouterr().out
     assert "maxFailures: 10" in printed
     assert "because" in printed
+    assert "`maxFailures: 5` with `failureWindow: 19h`" in printed
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_marked"),
+    [
+        ("cost --hours 5 --spot-share 0.6 --failures 5 --hours-per-failure 0.2", False),
+        ("cost --hours 5 --spot-share 0.6 --failures 50 --hours-per-failure 0.2", True),
+        ("ladder a:0.3:0.1:0.2 b:1", False),
+        ("ladder a:0.1:9:0.3 b:1", True),
+        ("max-failures --hours 48 --spot-price 0.8 --evictions-per-hour 0.1 --hours-per-eviction 0.2", False),
+        ("max-failures --hours 48 --spot-price 0.3 --evictions-per-hour 0.1 --hours-per-eviction 0.2", True),
+    ],
+)
+def test_figures_beyond_the_linear_model_are_marked(
+    asked: str, is_marked: bool, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["economics", *asked.split()]) == 0
+    assert ("beyond the linear model" in capsys.readouterr().out) is is_marked
 
 
 def test_checkpoints_are_advised_by_notice_and_size(capsys: pytest.CaptureFixture[str]):

@@ -53,6 +53,12 @@ def test_a_spot_pool_gets_the_label_and_the_taint_of_aks_once(console: AksConsol
     assert found["nodeLabels"] == labels
 
 
+def test_a_preview_keeps_the_labels_and_taints_that_the_program_sets(console: AksConsole) -> None:
+    asked = console.inputs("it", **SPOT, nodeTaints=["team=vision:NoSchedule"])
+    planned = console.engine("it").plan(asked)
+    assert {name: planned[name] for name in asked} == asked
+
+
 def test_a_pool_on_demand_runs_the_requested_version_without_spot_settings(console: AksConsole) -> None:
     found = console.outputs("cpu")
     assert found["nodeLabels"] == {"holdfast.dev/pool": "cpu"}

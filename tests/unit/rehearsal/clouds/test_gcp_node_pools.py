@@ -99,3 +99,9 @@ def test_a_preview_knows_what_was_said_of_the_nodes(console: GkeConsole) -> None
     found = config(planned)
     assert found["labels"] == {"holdfast.dev/pool": "cpu"}
     assert found["effectiveTaints"] is UNKNOWN
+
+
+@pytest.mark.parametrize("field", ["nodeCount", "initialNodeCount"])
+def test_a_preview_keeps_the_number_of_nodes_that_the_program_sets(console: GkeConsole, field: str) -> None:
+    asked = {**console.inputs("cpu"), field: 3}
+    assert console.engine("cpu").plan(asked)["nodeCount"] == 3

@@ -233,7 +233,11 @@ RESOURCES: Mapping[str, Rules] = {
             "upgradeSettings": upgrade_settings,
             "version": version,
         },
-        planned={"networkConfig": planned_network_config, "nodeConfig": planned_node_config},
+        planned={
+            "networkConfig": planned_network_config,
+            "nodeConfig": planned_node_config,
+            "nodeCount": lambda inputs: inputs.get("nodeCount", inputs.get("initialNodeCount", UNKNOWN)),
+        },
         taken="resource - nodePools/{name} - already exists",
         refuse_create=(
             needs_at(
