@@ -25,6 +25,7 @@ FACTS: Final = {
 
 #: What names KubeRay or Google Cloud and does not change with an operator or a cloud.
 OPERATOR_FACTS: Final = {
+    "components/pulumi_holdfast/cli/editor_schema.py": "the chart with the definition of RayJobs, which the pack reads",
     "components/pulumi_holdfast/kubernetes/admission/rayjob.py": "the name that the API of RayJobs has for KubeRay",
     "components/pulumi_holdfast/controller/jobs/child_templates.py": "the labels that KubeRay sets on what it creates",
 }
@@ -81,7 +82,7 @@ def test_every_listed_file_exists(section: str) -> None:
     assert not missing, f"{section} lists files that do not exist: {missing}"
 
 
-@pytest.mark.parametrize(("section", "most"), [("## A Kubernetes version", 7), ("## An operator", 10)])
+@pytest.mark.parametrize(("section", "most"), [("## A Kubernetes version", 8), ("## An operator", 10)])
 def test_a_change_touches_few_files(section: str, most: int) -> None:
     assert len(listed(section)) <= most
 

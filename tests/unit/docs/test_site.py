@@ -29,8 +29,9 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 def test_the_tests_that_the_page_on_tenants_names_exist() -> None:
     named = set(re.findall(r"`(test_\w+)`", (DOCS / "tenants.md").read_text(encoding="utf-8")))
-    folders = (ROOT / "tests" / "cluster" / "tenancy", ROOT / "tests" / "unit" / "kubernetes")
-    files = [file for folder in folders for file in folder.glob("test_*.py")]
+    files = [
+        file for part in ("cluster", "unit/kubernetes") for file in (ROOT / "tests" / part).rglob("test_*.py")
+    ]
     assert named
     assert named <= {
         name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)

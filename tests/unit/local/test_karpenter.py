@@ -40,7 +40,7 @@ def environment(recording: Recording) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_creates_a_namespace_two_releases_and_the_instance_types(preview: bool) -> None:
+def test_it_creates_a_closed_namespace_two_releases_and_the_instance_types(preview: bool) -> None:
     made = sorted(resource.type for resource in recorded(preview=preview) if resource.custom)
     assert made == [
         "kubernetes:core/v1:ConfigMap",
@@ -48,6 +48,7 @@ def test_it_creates_a_namespace_two_releases_and_the_instance_types(preview: boo
         "kubernetes:core/v1:ResourceQuota",
         "kubernetes:helm.sh/v3:Release",
         "kubernetes:helm.sh/v3:Release",
+        "kubernetes:networking.k8s.io/v1:NetworkPolicy",
     ]
 
 
