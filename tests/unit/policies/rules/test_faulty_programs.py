@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, EXCLUSIVE_TOPOLOGY
 from pulumi_holdfast.program.resources import StackResource, Value
 from pulumi_holdfast.program.unjudged import unjudged
@@ -105,9 +106,8 @@ def test_rayjob_on_a_cluster_of_others_is_named() -> None:
         {"azureFile": {"secretName": "creds", "shareName": "data"}},
     ],
 )
-def test_secret_of_a_volume_that_the_program_does_not_make_is_named(volume: Mapping[str, Value]) -> None:
-    pod: dict[str, Value] = {"volumes": [{"name": "data", **volume}]}
-    program = job_program(declared_jobset(pod))
+def test_secret_of_a_volume_that_the_program_does_not_make_is_named(volume: Json) -> None:
+    program = job_program(declared_jobset({"volumes": [{"name": "data", **volume}]}))
     assert [each.what for each in unjudged(program)] == ["Secret 'creds'"]
 
 
