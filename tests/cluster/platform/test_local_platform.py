@@ -163,7 +163,7 @@ def test_a_training_walks_its_ladder_and_ends_with_the_weights_of_an_uninterrupt
     platform: Platform, workspace: Workspace
 ) -> None:
     place = TrainingPlace.of(workspace, "local")
-    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-training"), place)
+    seen = walk_the_ladder(platform, load_example(CHECKOUT, "jobset-training-gpu"), place)
     assert unmet_by_walk(seen) == []
     assert sum(seen.training.repeated) > 0
 

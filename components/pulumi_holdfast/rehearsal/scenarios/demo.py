@@ -84,7 +84,7 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     plain = default_placement(platform, load_example(root, "helper-pod"))
     rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
     place = TrainingPlace.of(workspace, stack)
-    ladder = walk_the_ladder(platform, load_example(root, "jobset-training"), place)
+    ladder = walk_the_ladder(platform, load_example(root, "jobset-training-gpu"), place)
     plugin = KubectlPlugin(
         folder=workspace.stack_dir(stack) / "plugin", kubeconfig=workspace.kubeconfig(stack)
     )

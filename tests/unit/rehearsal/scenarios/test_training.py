@@ -86,7 +86,7 @@ def test_a_training_finds_its_programs_and_an_empty_store(tmp_path: Path) -> Non
 
 
 def test_an_uninterrupted_training_of_two_workers_ends_with_weights(tmp_path: Path) -> None:
-    jobset = load_example(CHECKOUT, "jobset-training")
+    jobset = load_example(CHECKOUT, "jobset-training-gpu")
     place = TrainingPlace(logs=tmp_path, checkpoints=tmp_path, programs=TRAINING)
     assert steps_of(jobset) == 700
     first, second = undisturbed_weights(place, jobset), undisturbed_weights(place, jobset)
@@ -94,6 +94,6 @@ def test_an_uninterrupted_training_of_two_workers_ends_with_weights(tmp_path: Pa
 
 
 def test_the_example_of_a_training_asks_for_processes() -> None:
-    (job,) = objects(obj(load_example(CHECKOUT, "jobset-training")["spec"])["replicatedJobs"])
+    (job,) = objects(obj(load_example(CHECKOUT, "jobset-training-gpu")["spec"])["replicatedJobs"])
     template = obj(obj(obj(job["template"])["spec"])["template"])
     assert obj(obj(template["metadata"])["labels"]) == {"holdfast.dev/runs": "process"}
