@@ -40,7 +40,10 @@ def _with_gpu_taint(request: ResourceRequest) -> JsonValue:
 def test_a_preview_shows_what_the_program_sets_and_not_what_the_cloud_sets(tmp_path: Path) -> None:
     rules = Rules(computed={"nodeConfig": _with_gpu_taint, "version": lambda _: "1.36"})
     planned = _cloud(tmp_path, rules).plan(_POOL, _INPUTS)
-    assert planned["nodeConfig"] == _INPUTS["nodeConfig"]
+    config = planned["nodeConfig"]
+    assert isinstance(config, Mapping)
+    assert config["machineType"] == "a2-highgpu-1g"
+    assert config["diskType"] is UNKNOWN
     assert planned["version"] is UNKNOWN
 
 
