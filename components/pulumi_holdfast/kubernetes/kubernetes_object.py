@@ -75,6 +75,11 @@ def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequ
     }
 
 
+def role_ref(kind: str, name: str) -> Json:
+    """Return a binding's reference to a Role or ClusterRole."""
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
 def in_training_namespaces(*rules: JsonValue) -> Json:
     """Return the `matchConstraints` of a policy for what these rules name in training namespaces."""
     return {"namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}}, "resourceRules": list(rules)}

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
 from pulumi_holdfast.kubernetes.operators.operator_access import (
     JOBSET_RULES,

@@ -50,6 +50,14 @@ RAY_RULES: Final[Sequence[Json]] = (
     rule("rbac.authorization.k8s.io", ["rolebindings", "roles"], ["create", *_READ]),
 )
 
+#: The ClusterRole of KubeRay in all namespaces: to end what has its finalizers. A namespace that is deleted loses the binding of RAY_ROLE
+#: at any time, and a RayJob that KubeRay then could not update would keep the namespace for good.
+RAY_FINALIZERS: Final = "kuberay-finalizers"
+RAY_FINALIZER_RULES: Final[Sequence[Json]] = (
+    rule("ray.io", _RAY_KINDS, ["patch", "update"]),
+    rule("ray.io", [f"{kind}/finalizers" for kind in _RAY_KINDS], ["update"]),
+)
+
 #: The resources in the role of an autoscaler.
 _AUTOSCALER_RESOURCES: Final = ("pods", "pods/resize", "rayclusters")
 
