@@ -20,7 +20,7 @@ from pulumi_holdfast.controller.kube.access import (
     read_token,
     refusal,
 )
-from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import TOO_LARGE, ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 
@@ -185,6 +185,8 @@ JSON: Final = "application/json"
 
 # Pages of several lists arrive together, each of some megabytes: parsed in one turn they would block the loop for a second.
 _LONG_BYTES: Final = 64 * 1024
+# A list's author chooses how long it is. One object has at most 1.5 MB in etcd, and some times that as JSON.
+_MOST_BYTES: Final = 8 * 1024 * 1024
 
 _UNAUTHORIZED: Final = 401
 
@@ -249,7 +251,7 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         async with self._answer(method, path, query, data, content_type, timeout) as answer:
-            document: object = await self._parsed(await answer.read() or b"{}")
+            document: object = await self._parsed(await _read(answer) or b"{}")
             if not isinstance(document, dict):
                 raise ValueError("its answer is not a JSON object")  # noqa: TRY004  # as for other answers that cannot be read
             return cast("Json", document)
@@ -372,6 +374,17 @@ def error_of(status: int, reason: str, content: bytes, *, retry_after_seconds: f
         str(words.get("message") or ""),
         retry_after_seconds=retry_after_seconds,
     )
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """Return a response's body. Raises ApiError for one that is too long: it is not read to its end."""
+    content = bytearray()
+    async for chunk in answer.content.iter_any():
+        content += chunk
+        if len(content) > _MOST_BYTES:
+            message = f"the answer has more than {_MOST_BYTES} bytes"
+            raise ApiError(TOO_LARGE, "RequestEntityTooLarge", message)
+    return bytes(content)
 
 
 def _keepalive_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
