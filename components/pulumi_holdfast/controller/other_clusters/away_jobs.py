@@ -21,7 +21,7 @@ from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.client import ApiError, Client, LeadershipLost, Unreachable
 from pulumi_holdfast.controller.kube.objects import metadata_of
-from pulumi_holdfast.controller.kube.work_queue import WorkQueue
+from pulumi_holdfast.controller.kube.work_queue import OF_WORKERS, WorkQueue
 from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.controller.other_clusters.protocol import TransferStage
 from pulumi_holdfast.controller.other_clusters.transfers import (
@@ -67,7 +67,7 @@ class AwayJobs:
         self._now = now
         self._changed = changed
         self._report = report
-        self._queue = WorkQueue[JobKey](now=now, group=_namespace_of)
+        self._queue = self._new_queue()
         self._runs = False
         self._copies: dict[JobKey, CopyStatus] = {}
         self._silent: dict[_Place, str] = {}
@@ -102,7 +102,7 @@ class AwayJobs:
             seen=self._seen,
             failed=self._failed,
         )
-        self._queue, self._runs = WorkQueue[JobKey](now=self._now, group=_namespace_of), True
+        self._queue, self._runs = self._new_queue(), True
         for key in self._caches.all_keys():
             self._queue.add(key)
         try:
@@ -114,6 +114,9 @@ class AwayJobs:
                     group.create_task(self._remove_leftovers(transfers, cluster))
         finally:
             self._runs = False
+
+    def _new_queue(self) -> WorkQueue[JobKey]:
+        return WorkQueue(now=self._now, group=_namespace_of, most_at_once=_WORKERS * OF_WORKERS)
 
     async def _identity(self) -> str:
         while True:
