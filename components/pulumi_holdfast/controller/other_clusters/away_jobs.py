@@ -31,7 +31,8 @@ from pulumi_holdfast.controller.other_clusters.transfers import (
     cluster_id,
 )
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.ladder import cluster_of, pool_there
+from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.ladder import Policy, cluster_of, pool_there
 
 _log = logging.getLogger(__name__)
 
@@ -165,7 +166,7 @@ class AwayJobs:
         """Take the next step of a job's transfer, if it has one."""
         cached = self._caches.job(key)
         job = None if cached is None or cached.excess else cached.read()
-        pool = "" if job is None else _pool_elsewhere(job)
+        pool = "" if job is None else self._pool_elsewhere(key.namespace, job)
         if job is None or (not pool and copies.may_run_here(job)):
             self._copies.pop(key, None)
             self._reported.pop(key, None)
@@ -180,6 +181,19 @@ class AwayJobs:
         is_silent = _place(record.cluster, key) in self._silent
         is_settled = (pool and record.stage is TransferStage.AWAY) or is_silent
         self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_settled else _STEP_INTERVAL))
+
+    def _pool_elsewhere(self, namespace: str, job: Json) -> str:
+        """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
+        state = copies.state_of(job)
+        if state is None or state.phase is not Phase.AWAY or metadata_of(job).get("deletionTimestamp"):
+            return ""
+        cached = self._caches.policies.get(namespace, LADDER)
+        is_foreign = (
+            cached is not None
+            and isinstance(cached.policy, Policy)
+            and cached.policy.rank_of(state.pool) is None
+        )
+        return "" if is_foreign else state.pool
 
     def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:
         if seen is None:
@@ -260,11 +274,3 @@ def _place(cluster: str, key: JobKey) -> _Place:
 
 def _namespace_of(key: JobKey) -> str:
     return key.namespace
-
-
-def _pool_elsewhere(job: Json) -> str:
-    """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
-    state = copies.state_of(job)
-    if state is None or state.phase is not Phase.AWAY or metadata_of(job).get("deletionTimestamp"):
-        return ""
-    return state.pool
