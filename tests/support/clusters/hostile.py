@@ -36,9 +36,22 @@ def _containers(number: int) -> list[JsonValue]:
     return [{"name": f"c{each:04}", "image": "x" * 60, "resources": requests} for each in range(number)]
 
 
+def _sidecars(number: int) -> list[JsonValue]:
+    """Each with a resource of its own: what is begun beside it grows with each, so that a walk over that is quadratic."""
+    return [
+        {
+            "name": f"i{each:04}",
+            "image": "x",
+            "restartPolicy": "Always",
+            "resources": {"requests": {f"e.x/{each}": "1"}},
+        }
+        for each in range(number)
+    ]
+
+
 def large_jobset(number: int, *, pool: str = "spot-a") -> Json:
     """A JobSet of 6,000 init containers; with what the API server adds it is as large as etcd takes."""
-    pod: Json = {"initContainers": [{"name": f"i{each:04}", "image": "x" * 60} for each in range(6000)]}
+    pod: Json = {"initContainers": _sidecars(6000)}
     job = gang_jobset(
         f"large-{number}",
         HOSTILE,
@@ -52,8 +65,8 @@ def large_jobset(number: int, *, pool: str = "spot-a") -> Json:
 
 
 def large_rayjob(number: int) -> Json:
-    """A RayJob of as many init containers."""
-    pod: Json = {"initContainers": [{"name": f"i{each:04}", "image": "x" * 60} for each in range(6000)]}
+    """A RayJob of as many init containers, in two templates."""
+    pod: Json = {"initContainers": _sidecars(3000)}
     suspended: Json = {"suspend": True}
     return gang_rayjob(f"large-{number}", HOSTILE, pods=2, pool="spot-a", cpu="1", pod=pod, spec=suspended)
 
