@@ -1,5 +1,6 @@
 """Whatever a job's annotations record, its job moves within its own ladder, and no other job waits for it."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -58,7 +59,7 @@ MARKERS: Final = st.sampled_from(
 TRAIN, OTHER = JobKey("JobSet", "vision", "train"), JobKey("JobSet", "hostile", "train")
 
 
-def job_of(namespace: str, uid: str, pool: str, *, annotations: Json, suspended: bool) -> Json:
+def job_of(namespace: str, uid: str, pool: str, *, annotations: Mapping[str, str], suspended: bool) -> Json:
     """A JobSet of two pods that selects a pool, in a namespace."""
     template = replicated_job(selector={POOL: pool}, completions=2)
     return with_metadata(
