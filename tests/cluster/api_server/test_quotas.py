@@ -147,22 +147,22 @@ def test_cpus_beyond_the_quota_are_rejected_and_pods_that_request_nothing_counte
 def test_objects_beyond_the_quota_are_rejected(client: KubeClient) -> None:
     define_kinds(client)
     namespace = make_training_namespace(client, limits(objects=3, storage_mib=1024))
-    made = [
+    kinds: tuple[Json, ...] = (
+        jobset(replicated_job(pod_template())),
+        rayjob(worker_group(pod_template())),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
+    )
+    made: list[Json] = [
         {**each, "metadata": {**obj(each["metadata"]), "name": f"many-{number}", "namespace": namespace}}
         for number in range(3)
-        for each in (
-            jobset(replicated_job(pod_template())),
-            rayjob(worker_group(pod_template())),
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
-        )
+        for each in kinds
     ]
     # The namespace has a ConfigMap of Kubernetes' own.
     for each in made[:-1]:
         client.create(each)
-    for kind in ("JobSet", "RayJob", "ConfigMap"):
-        (one, *_) = [each for each in made if each["kind"] == kind]
+    for each in kinds:
         with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: count/"):
-            client.create({**one, "metadata": {**obj(one["metadata"]), "name": "too-many"}})
+            client.create({**each, "metadata": {"name": "too-many", "namespace": namespace}})
     claim: Json = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
