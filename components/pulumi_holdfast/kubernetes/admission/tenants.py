@@ -59,7 +59,7 @@ _VOLUMES: Final = (
 )
 
 #: How the keys of taints start that control planes have, and nodes without their network policies, or that Karpenter has not set up.
-_SYSTEM_TAINTS: Final = ("node-role.kubernetes.io/", "node.cilium.io/", "karpenter.sh/")
+_SYSTEM_TAINTS: Final = ("node-role.kubernetes.io/", "node.cilium.io/", "karpenter.sh/unregistered")
 
 #: Kubernetes' account that creates the pods of Jobs.
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
