@@ -198,7 +198,7 @@ def bounds(admitted_pod: Json) -> list[list[tuple[str, list[str]]]]:
         {"affinity": required_affinity([])},
         {"affinity": of_nodes({"matchFields": [expression("metadata.name", "In", "system-1")]})},
         {"schedulingGates": [{"name": "example.com/wait"}]},
-        {"preemptionPolicy": "Never", "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["of-another"]}]},
+        {"hostAliases": [{"ip": "10.0.0.1", "hostnames": ["of-another"]}]},
         {"resourceClaims": [{"name": "gpu", "resourceClaimName": "of-another"}]},
         {"topologySpreadConstraints": [SPREAD], "shareProcessNamespace": True},
         volume(projected={"sources": [{"serviceAccountToken": {"path": "token", "audience": "of-another"}}]}),
