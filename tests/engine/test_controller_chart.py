@@ -138,7 +138,7 @@ def test_helm_renders_what_the_components_register(
 
 def _binding_of(namespace: str) -> Json:
     args = TrainingNamespaceArgs(
-        namespace=namespace, ladder=Ladder(tiers=(Tier(pool="cpu"),)), checkpoint_uri="s3://it"
+        namespace=namespace, ladder=Ladder(tiers=(Tier(pool="cpu"),)), checkpoint_uri="s3://it", bounded=False
     )
     return (
         record(lambda: TrainingNamespace("it", args))

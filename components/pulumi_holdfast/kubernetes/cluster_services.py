@@ -243,6 +243,8 @@ def make_training_namespace(
             pools=pools,
             shapes=namespace.as_shapes(),
             quota=namespace.as_quota(pools),
+            bounded=namespace.quota.enforced,
+            highest_priority=namespace.highest_priority,
             network=TrainingNetwork(
                 endpoints=identity.endpoints,
                 allow_from=namespace.network.allow_from,

@@ -206,6 +206,7 @@ def _prepare_there(client: KubeClient, services: TokenServices) -> None:
                 ladder=Ladder(tiers=(Tier(pool="a100"),)),
                 checkpoint_uri="s3://checkpoints",
                 accepted=accounts if name == ACCEPTING else (),
+                bounded=False,
             )
             TrainingNamespace(name, args)
 

@@ -58,6 +58,9 @@ _VOLUMES: Final = (
     "secret",
 )
 
+#: How the keys of taints start that control planes have, and nodes without their network policies, or that Karpenter has not set up.
+_SYSTEM_TAINTS: Final = ("node-role.kubernetes.io/", "node.cilium.io/", "karpenter.sh/unregistered")
+
 #: Kubernetes' account that creates the pods of Jobs.
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 
@@ -75,7 +78,7 @@ def pods_spec() -> Json:
     """
     added = f"object.spec.?tolerations.orValue([]).filter(t, {CREATES} || !(t in oldObject.spec.?tolerations.orValue([])))"
     key = "t.?key.orValue('')"
-    system = f"{key} == {text(SYSTEM_TAINT.key)} || {key}.startsWith('node-role.kubernetes.io/')"
+    system = f"{key} == {text(SYSTEM_TAINT.key)} || {texts(_SYSTEM_TAINTS)}.exists(p, {key}.startsWith(p))"
     creators = (_JOB_CONTROLLER, KUBERAY_ACCOUNT, CONTROLLER_ACCOUNT)
     own = f"request.userInfo.username in {texts(creators)} && t.?operator.orValue('Equal') == 'Equal'"
     highest = f"int(namespaceObject.metadata.?annotations[?{text(HIGHEST_PRIORITY)}].orValue('0'))"
@@ -102,7 +105,7 @@ def pods_spec() -> Json:
             ),
             (
                 f"!variables.added.exists(t, {system})",
-                "system nodes are for operators: remove the toleration of their taint",
+                "system nodes, and nodes that are not ready, are not for training pods: remove the toleration of their taint",
             ),
             (
                 f"variables.added.all(t, {key} != {text(RESERVED_FOR)} || ({own}))",
@@ -229,7 +232,10 @@ def _own_namespace(kind: str) -> str:
 
 
 def inside_spec() -> Json:
-    """Return the policy that keeps Services inside the cluster, also those that KubeRay would make of a RayJob."""
+    """Return the policy that keeps Services inside the namespace, also those that KubeRay would make of a RayJob.
+
+    An ExternalName would send KubeRay, which starts jobs at the Service of a Ray head, to the head of another namespace.
+    """
     new, old = "dyn(object)", "dyn(oldObject)"
     cluster = f"({_RESOURCE} == 'rayjobs' ? {new}.?spec.?rayClusterSpec : {new}.?spec)"
     head = f"{cluster}.?headGroupSpec"
@@ -272,8 +278,7 @@ def inside_spec() -> Json:
 
 def _is_inside(spec: str, field: str) -> str:
     return (
-        f"!({spec}.?{field}.orValue('ClusterIP') in ['LoadBalancer', 'NodePort']) && "
-        f"size({spec}.?externalIPs.orValue([])) == 0"
+        f"{spec}.?{field}.orValue('ClusterIP') == 'ClusterIP' && size({spec}.?externalIPs.orValue([])) == 0"
     )
 
 

@@ -12,6 +12,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
     NAME,
     ControllerWritePolicy,
     policy_spec,
+    predecessor_specs,
 )
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 from tests.support.fakes.pulumi_engine import record
@@ -55,6 +56,14 @@ def test_the_policy_is_for_the_controllers_account_and_refuses() -> None:
     assert obj(binding.inputs["spec"])["policyName"] == NAME
     assert "Deny" in objects(obj(binding.inputs["spec"])["validationActions"])
     assert "registry.example.com/pause:1" in str(policy.inputs["spec"])
+
+
+def test_the_predecessor_that_a_token_brings_is_removed_and_the_true_one_added_last() -> None:
+    (removes, _), (adds, bound) = predecessor_specs().values()
+    assert (removes["reinvocationPolicy"], adds["reinvocationPolicy"]) == ("Never", "IfNeeded")
+    assert "remove" in str(removes["mutations"])
+    assert "params" not in str(removes)
+    assert obj(bound["paramRef"]) == {"selector": {}, "parameterNotFoundAction": "Allow"}
 
 
 def test_the_longest_name_of_a_successor_keeps_as_much_of_the_first_as_the_policy_expects() -> None:
