@@ -5,9 +5,7 @@ import pytest
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.labels import CAPACITY_TYPE
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
-from tests.support.background import repeating
 from tests.support.clusters.fallback import NAMESPACE
 from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
@@ -192,23 +190,6 @@ def test_a_job_resumed_by_a_user_during_its_move_is_suspended_again(ladder: Ladd
         ladder.wait(ends, name, "its move goes on")
         kept = ladder.wait_running(name, "spot-b")
         assert (kept["moves"], kept.get("evictions", 0)) == (1, 0)
-        assert not gangs.overlaps
-
-
-def test_a_job_that_its_trainer_applies_again_and_again_moves_once_and_quietly(ladder: Ladder) -> None:
-    ladder.says(*THREE)
-    client, job = ladder.client, real_jobset("applied-again", selector={CAPACITY_TYPE: "spot"})
-    with applied(client, job) as name, watched_gangs(client, NAMESPACE) as gangs:
-
-        def apply() -> None:
-            client.apply(job, field_manager="test", force=True)
-
-        ladder.wait_running(name, "spot-a")
-        with repeating(apply, 0.2):
-            evict_one(client, name)
-            kept = ladder.wait_running(name, "spot-b")
-        assert kept["moves"] == 1
-        assert not {"ResumedExternally", "WriteRejected"} & ladder.said(name).keys()
         assert not gangs.overlaps
 
 
