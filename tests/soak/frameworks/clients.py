@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from pulumi_holdfast.aws.checkpoints import bucket_access
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.control_plane.processes import free_ports
 from tests.soak.frameworks.resume import PYTHON
 from tests.support.fakes.iam_evaluation import Request, is_allowed
@@ -144,6 +145,7 @@ def test_ordinary_clients_find_write_and_miss_checkpoints_of_their_namespace_alo
 def test_a_policy_for_a_prefix_alone_is_an_error_to_them(moto: int) -> None:
     policy = bucket_access(bucket_arn="arn:aws:s3:::of-vision", key_arn=None)
     limited = obj(json.loads(policy))
-    objects(limited["Statement"])[1]["Condition"] = {"StringLike": {"s3:prefix": "vision/*"}}
-    with serving(json.dumps(limited), moto) as endpoint:
+    on_objects, on_bucket = objects(limited["Statement"])
+    on_prefix: Json = {**on_bucket, "Condition": {"StringLike": {"s3:prefix": "vision/*"}}}
+    with serving(json.dumps({**limited, "Statement": [on_objects, on_prefix]}), moto) as endpoint:
         assert "Error" in asked(endpoint, "s3://of-vision/vision").stderr
