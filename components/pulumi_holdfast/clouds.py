@@ -335,7 +335,7 @@ def _no_document(document: JsonValue) -> Problem:
 
 
 def _unknown_cloud(document: Json) -> Problem:
-    name = document.get("cloud")
+    name = document.get("cloud", next((each for each in document.values() if each in (*CLOUDS,)), None))
     close = get_close_matches(name.lower(), CLOUDS, n=1) if isinstance(name, str) else []
     return Problem(
         field=f"{PLATFORM}.cloud",

@@ -69,8 +69,7 @@ def on_s3(*, protected: bool) -> None:
             s3_access.CheckpointAccessArgs(
                 cluster_name="holdfast-dev",
                 namespace=namespace,
-                bucket_arn=bucket.bucket_arn,
-                prefix=bucket.prefix(namespace),
+                bucket_arn=bucket.bucket_arn(namespace),
                 key_arn=bucket.key_arn,
             ),
         )

@@ -225,7 +225,7 @@ class TrainingCluster(pulumi.ComponentResource):
             cluster=cluster.cluster_name,
             kubeconfig=cluster.kubeconfig,
             issuer=cluster.workload_identity_issuer,
-            checkpoints=checkpoints.bucket_name,
+            checkpoints=checkpoints.bucket_names,
             checkpoint_uris={each: store.uri for each, store in stores.items()},
             checkpoint_keys={
                 each: store.key_arn for each, store in stores.items() if store.key_arn is not None

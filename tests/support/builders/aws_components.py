@@ -132,7 +132,6 @@ def _checkpoint_access(key: str | None) -> object:
             cluster_name=CLUSTER,
             namespace="vision",
             bucket_arn="arn:aws:s3:::checkpoints-0a1b2c3",
-            prefix="vision",
             key_arn=key,
         ),
     )

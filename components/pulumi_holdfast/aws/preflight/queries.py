@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_aws import get_availability_zones, get_caller_identity, get_region
 from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
+from pulumi_aws.eks import get_addon_version
 from pulumi_aws.iam import get_roles
 from pulumi_aws.servicequotas import get_service_quota
 
-from pulumi_holdfast.aws.preflight.checks import CHECKPOINTS, Account, quota_demands
+from pulumi_holdfast.aws.config.sections import AwsExistingCluster
+from pulumi_holdfast.aws.preflight.checks import CHECKPOINTS, Account, pinned_addons, quota_demands
 from pulumi_holdfast.aws.preflight.existing import existing_of
 from pulumi_holdfast.aws.preflight.existing_cluster import existing_eks
 from pulumi_holdfast.aws.preflight.reservations import reservations_of
@@ -81,6 +83,7 @@ class AccountQueries:
                 if (found := self._bought(capacity, sorted(names))) is not None
             },
             quotas=self._quotas(),
+            addons=self._queries.optional("eks:DescribeAddonVersions", self._addons) or {},
             spot_role=self._spot_role(),
             reservations=reservations_of(self._platform, self._queries),
             cluster=existing_eks(self._platform, self._queries),
@@ -151,6 +154,17 @@ class AccountQueries:
                 f"servicequotas:GetServiceQuota ({', '.join(silent)})", next(iter(silent.values()))
             )
         return values
+
+    def _addons(self) -> Mapping[str, str]:
+        cluster = self._platform.cluster
+        if isinstance(cluster, AwsExistingCluster):
+            return {}
+        return {
+            name: get_addon_version(
+                addon_name=name, kubernetes_version=cluster.version, most_recent=True, opts=self._options
+            ).version
+            for name in pinned_addons(self._platform)
+        }
 
     def _spot_role(self) -> str | None:
         # AWS rejects a second role, so an existing one must be found.

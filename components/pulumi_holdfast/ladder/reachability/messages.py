@@ -124,7 +124,7 @@ MACHINE: Final = MessageTemplate(
 )
 TOO_MANY: Final = MessageTemplate(
     reason="it has room for at most {room} of the {pods} pods that have to run together",
-    fix="Raise `{field}` to {nodes} or more, or declare a smaller gang.",
+    fix="Raise `{field}` to {nodes} or more nodes, or declare a smaller gang.",
 )
 TOO_MUCH: Final = MessageTemplate(
     reason="all its nodes together have {room} allocatable, and the job's pods request {total}",

@@ -430,14 +430,17 @@ def _labels(
 
 def _limits(node_pool: StackResource, machines: Machines) -> Limits:
     limits, replicas = (at(node_pool.props, "spec", part) for part in ("limits", "replicas"))
+    # The components here make it of their `maxNodes`.
+    is_own = "holdfast:" in "".join(node_pool.urn.split("::")[2:3])
     if limits is UNKNOWN or replicas is UNKNOWN:
         return Limits(nodes=UNKNOWN)
     if replicas is not None:
-        return Limits(nodes=count(replicas))
+        return Limits(nodes=count(replicas), set_by="spec.replicas")
     gpus = count(at(limits, GPU_RESOURCE))
     return Limits(
         nodes=count(at(limits, "nodes")),
         nodes_are_exact=False,
+        set_by="maxNodes" if is_own else "spec.limits",
         cpu_millis=cpu_millis(at(limits, "cpu")),
         memory_mib=memory_mib(at(limits, "memory")),
         gpus=gpus if machines.have_gpus else None,

@@ -50,7 +50,9 @@ def _blob(protected: bool) -> CheckpointStore:
 
 
 STORES: Final = {
-    "s3": Store(_s3, "s3://checkpoints-bucket-0a1b2c3/{}", True, 7, {":Bucket": {"bucket", "bucketPrefix"}}),
+    "s3": Store(
+        _s3, "s3://checkpoints-{0}-bucket-0a1b2c3/{0}", True, 13, {":Bucket": {"bucket", "bucketPrefix"}}
+    ),
     "gcs": Store(_gcs, "gs://checkpoints-bucket-0a1b2c3/{}", True, 1, {":Bucket": {"name"}}),
     "blob": Store(
         _blob,
@@ -107,4 +109,5 @@ def test_only_a_protected_store_is_retained_with_its_settings(store: Store, prot
 def test_global_names_are_generated(store: Store, protected: bool) -> None:
     recording = recorded(store, protected=protected)
     for kind, names in store.names.items():
-        assert not names & recording.one(kind).inputs.keys(), f"a fixed name of a {kind} may be taken"
+        for made in recording.of(kind):
+            assert not names & made.inputs.keys(), f"a fixed name of a {kind} may be taken"
