@@ -19,6 +19,9 @@ KARPENTER: Final = ROOT / "components/pulumi_holdfast/kubernetes/charts/karpente
 #: Example → the options with which it is rehearsed: the second one's cluster has Karpenter.
 OPTIONS: Final = {"rehearsal": (), "pools": ("--existing", str(KARPENTER))}
 
+#: The lines of a terminal.
+_SCREEN: Final = 24
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -56,6 +59,8 @@ def test_an_example_is_rehearsed_from_preview_to_destroy(
 ) -> None:
     ended = rehearsals[name].result()
     assert ended.returncode == 0
+    assert len(ended.stdout.splitlines()) <= _SCREEN, ended.stdout
+    assert "Updating (dev)" in (folder / name / ".rehearsal/program-run.log").read_text()
     steps = ended.stdout.rpartition("Rehearsal of dev")[2]
     for said in (
         f"{registered} to create",

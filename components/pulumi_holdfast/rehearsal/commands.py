@@ -4,7 +4,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
 from pulumi_holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
 from pulumi_holdfast.rehearsal.lifecycle.two_stacks import TwoStackRun, connected
-from pulumi_holdfast.rehearsal.output import color, say, silence_libraries
+from pulumi_holdfast.rehearsal.output import color, detail, logged, say, silence_libraries
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.demo import demo
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import walk_picture
@@ -69,10 +69,12 @@ def down_stack(parsed: argparse.Namespace) -> int:
 
 def demo_stack(parsed: argparse.Namespace) -> int:
     """`holdfast rehearse demo STACK [--picture FILE]`."""
-    result = demo(enter_workspace(), parsed.stack, say=say)
-    if parsed.picture is not None:
-        parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
-        say(f"picture: {parsed.picture}")
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.stack, workspace):
+        result = demo(workspace, parsed.stack, say=say)
+        if parsed.picture is not None:
+            parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
+            say(f"picture: {parsed.picture}")
     return 0
 
 
@@ -81,21 +83,22 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
     folder = Path(parsed.target)
     if (folder / PROJECT_FILE).is_file() and parsed.to is None:
         silence_libraries()
-        rehearse_program(
-            UserProgram.in_folder(folder),
-            parsed.stack,
-            existing=read_existing(parsed.existing),
-            plugins=parsed.plugin,
-        )
+        program = UserProgram.in_folder(folder)
+        with _logged(parsed, "program", Workspace(project_root=program.folder)):
+            rehearse_program(
+                program, parsed.stack, existing=read_existing(parsed.existing), plugins=parsed.plugin
+            )
         return 0
     if parsed.stack is not None or parsed.existing or parsed.plugin:
         raise RehearsalError(
             f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing and --plugin"
         )
-    if parsed.to is not None:
-        rehearse_two(parsed.target, parsed.to, enter_workspace())
-        return 0
-    rehearse(parsed.target, enter_workspace())
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.target, workspace):
+        if parsed.to is not None:
+            rehearse_two(parsed.target, parsed.to, workspace)
+        else:
+            rehearse(parsed.target, workspace)
     return 0
 
 
@@ -111,17 +114,25 @@ def enter_workspace() -> Workspace:
 
 
 def _on_a_stack(parsed: argparse.Namespace, command: Callable[[Stack], None]) -> int:
-    audience = Audience(show=say, color=color())
-    command(Stack.named(parsed.stack, enter_workspace(), report=say, audience=audience))
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.stack, workspace):
+        command(Stack.named(parsed.stack, workspace, report=say, audience=_audience()))
     return 0
+
+
+def _logged(parsed: argparse.Namespace, name: str, workspace: Workspace) -> AbstractContextManager[None]:
+    return logged(workspace.state_dir / f"{name}-{parsed.verb}.log", verbose=parsed.verbose)
+
+
+def _audience() -> Audience:
+    return Audience(show=detail, color=color())
 
 
 # --- commands -------------------------------------------------------------------------------------
 
 
 def preview(stack: Stack) -> None:
-    """Print the engine's plan, then the policies' verdicts, then a summary."""
-    say(f"The plan of {stack.name}, from the real engine and simulated clouds.")
+    """Print the policies' verdicts and a summary; the engine's plan is a detail."""
     with stack.environment.lent(), stack.session() as rehearsal:
         try:
             outcome = rehearsal.preview()
@@ -199,35 +210,33 @@ def rehearse(name: str, workspace: Workspace) -> None:
     At the end, also after a failure, every process is ended and everything is removed; the logs of a failed run stay.
     """
     stack = _isolated(name, workspace)
-    lifecycle = LifecycleRun(stack=stack, report=_report(), show_plan=say_verdicts, say=say)
+    lifecycle = LifecycleRun(stack=stack, report=_report(), show_plan=say_plan, say=detail)
     _rehearse(lifecycle, stack)
 
 
 def rehearse_two(home: str, there: str, workspace: Workspace) -> None:
     """Run the lifecycle of two stacks: a job of the first moves to a tier in the second one's cluster, and returns; see `rehearse`."""
     stacks = connected(_isolated(home, workspace), _isolated(there, workspace))
-    run = TwoStackRun(home=stacks[0], there=stacks[1], report=_report(), show_plan=say_verdicts, say=say)
+    run = TwoStackRun(home=stacks[0], there=stacks[1], report=_report(), show_plan=say_plan, say=detail)
     _rehearse(run, *stacks)
 
 
 def _isolated(name: str, workspace: Workspace) -> Stack:
-    audience = Audience(show=say, color=color())
-    return Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=audience)
+    return Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=_audience())
 
 
 def _report() -> StepReport:
-    return StepReport(announce=lambda step: say(f"\n=== {step}"))
+    return StepReport(announce=lambda step: say(f"=== {step}"))
 
 
 def rehearse_program(
     program: UserProgram, stack_name: str | None, *, existing: Sequence[Json], plugins: Sequence[str]
 ) -> None:
     """Run the lifecycle of any program: preview, up, a second up, refresh, destroy; see `rehearse`."""
-    audience = Audience(show=say, color=color())
     stack = program.stack(
-        stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=audience
+        stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=_audience()
     )
-    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=lambda _: None)
+    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=say_plan)
     with program.importable():
         _rehearse(run, stack)
 
@@ -279,16 +288,28 @@ def _remove(stack: Stack, *, keep_logs: bool = False) -> None:
 
 def say_verdicts(outcome: CommandOutcome) -> None:
     """Print the policies' verdicts on a plan."""
-    say()
     say("Policies")
     for line in verdict_lines(outcome):
         say(line)
 
 
-def _say_summary(outcome: CommandOutcome) -> None:
-    say()
-    for line in summary(outcome):
+def say_plan(outcome: CommandOutcome) -> None:
+    """Print what is wrong with the plan of a rehearsal: warnings, and the verdicts that stop it."""
+    for line in warning_lines(outcome):
         say(line)
+    for verdict in outcome.verdicts:
+        for line in _lines(verdict):
+            (say if verdict.stops else detail)(line)
+
+
+def _say_summary(outcome: CommandOutcome) -> None:
+    for line in (*warning_lines(outcome), *summary(outcome)):
+        say(line)
+
+
+def warning_lines(outcome: CommandOutcome) -> list[str]:
+    """Return the program's warnings, a line each."""
+    return [f"warning: {' '.join(each.split()).removeprefix('warning: ')}" for each in outcome.warnings]
 
 
 def summary(outcome: CommandOutcome) -> list[str]:
