@@ -59,6 +59,7 @@ def test_an_example_is_rehearsed_from_preview_to_destroy(
 ) -> None:
     ended = rehearsals[name].result()
     assert ended.returncode == 0
+    assert "The policies judged nothing" in ended.stdout
     assert len(ended.stdout.splitlines()) <= _SCREEN, ended.stdout
     assert "Updating (dev)" in (folder / name / ".rehearsal/program-run.log").read_text()
     steps = ended.stdout.rpartition("Rehearsal of dev")[2]

@@ -86,6 +86,15 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         help="manifests of objects that exist before the program: definitions, nodes; may be repeated",
     )
     program.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="results of functions that are not simulated, by their tokens, as YAML",
+    )
+    program.add_argument(
+        "--charts", type=Path, metavar="FOLDER", help="a folder with the unpacked Helm charts of the program"
+    )
+    program.add_argument(
         "--plugin",
         action="append",
         default=[],

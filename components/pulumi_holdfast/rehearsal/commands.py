@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.control_plane.processes import exclusive_lock
 from pulumi_holdfast.rehearsal.engine import Audience, CommandOutcome, EngineFailure, PolicyVerdict
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
@@ -24,6 +26,10 @@ from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
 from pulumi_holdfast.rehearsal.stacks.user_program import PROJECT_FILE, UserProgram
 from pulumi_holdfast.rehearsal.timeline.picture import render_svg
 
+_NOTHING_JUDGED: Final = f"""\
+The policies judged nothing: the program has no training namespace. These lines make one, with a ladder that ends on-demand:
+  kind: Namespace       metadata: {{name: NAMESPACE, labels: {{{TRAINING}: "{TRAINING_VALUE}"}}}}
+  kind: FallbackPolicy  metadata: {{name: ladder, namespace: NAMESPACE}}  spec: {{tiers: [{{pool: SPOT, procurementTimeout: 10m}}, {{pool: CPU}}]}}"""
 # The engine's operations: what a run did, and what a preview would do.
 _OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "create": ("created", "to create"),
@@ -86,12 +92,18 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
         program = UserProgram.in_folder(folder)
         with _logged(parsed, "program", Workspace(project_root=program.folder)):
             rehearse_program(
-                program, parsed.stack, existing=read_existing(parsed.existing), plugins=parsed.plugin
+                program,
+                parsed.stack,
+                existing=read_existing(parsed.existing),
+                plugins=parsed.plugin,
+                answers=NO_ANSWERS if parsed.answers is None else Answers.read(parsed.answers),
+                charts=parsed.charts,
             )
         return 0
-    if parsed.stack is not None or parsed.existing or parsed.plugin:
+    if parsed.stack or parsed.existing or parsed.plugin or parsed.answers or parsed.charts:
         raise RehearsalError(
-            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing and --plugin"
+            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing, --plugin, "
+            "--answers and --charts"
         )
     workspace = enter_workspace()
     with _logged(parsed, parsed.target, workspace):
@@ -230,13 +242,25 @@ def _report() -> StepReport:
 
 
 def rehearse_program(
-    program: UserProgram, stack_name: str | None, *, existing: Sequence[Json], plugins: Sequence[str]
+    program: UserProgram,
+    stack_name: str | None,
+    *,
+    existing: Sequence[Json],
+    plugins: Sequence[str],
+    answers: Answers = NO_ANSWERS,
+    charts: Path | None = None,
 ) -> None:
     """Run the lifecycle of any program: preview, up, a second up, refresh, destroy; see `rehearse`."""
     stack = program.stack(
-        stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=_audience()
+        stack_name,
+        plugins=plugins,
+        has_cluster=bool(existing),
+        answers=answers,
+        charts=charts.resolve() if charts else None,
+        report=say,
+        audience=_audience(),
     )
-    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=say_plan)
+    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=_say_program)
     with program.importable():
         _rehearse(run, stack)
 
@@ -300,6 +324,13 @@ def say_plan(outcome: CommandOutcome) -> None:
     for verdict in outcome.verdicts:
         for line in _lines(verdict):
             (say if verdict.stops else detail)(line)
+
+
+def _say_program(outcome: CommandOutcome) -> None:
+    """Print what is wrong with the plan of another program, and what makes it judged if nothing was."""
+    say_plan(outcome)
+    if outcome.packs and not outcome.verdicts:
+        say(_NOTHING_JUDGED)
 
 
 def _say_summary(outcome: CommandOutcome) -> None:
