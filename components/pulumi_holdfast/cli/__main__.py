@@ -83,7 +83,8 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="manifests of objects that exist before the program: definitions, nodes; may be repeated",
+        help="manifests of objects that exist before the program: definitions, nodes; for a stack on an existing cluster, "
+        "sections of its owner's stack file; may be repeated",
     )
     program.add_argument(
         "--answers",

@@ -13,6 +13,7 @@ from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.control_plane.processes import exclusive_lock
 from pulumi_holdfast.rehearsal.engine import Audience, CommandOutcome, EngineFailure, PolicyVerdict
+from pulumi_holdfast.rehearsal.engine.settings import read_yaml
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
@@ -23,11 +24,14 @@ from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.demo import demo
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import walk_picture
 from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
+from pulumi_holdfast.rehearsal.stacks.existing_cluster import make_existing_cluster
 from pulumi_holdfast.rehearsal.stacks.user_program import PROJECT_FILE, UserProgram
 from pulumi_holdfast.rehearsal.timeline.picture import render_svg
 
+#: The policy that has a verdict for each training namespace.
+_VERDICTS: Final = "training-verdicts"
 _NOTHING_JUDGED: Final = f"""\
-The policies judged nothing: the program has no training namespace. These lines make one, with a ladder that ends on-demand:
+The policies judged no training namespace. These lines make one, with a ladder that ends on-demand:
   kind: Namespace       metadata: {{name: NAMESPACE, labels: {{{TRAINING}: "{TRAINING_VALUE}"}}}}
   kind: FallbackPolicy  metadata: {{name: ladder, namespace: NAMESPACE}}  spec: {{tiers: [{{pool: SPOT, procurementTimeout: 10m}}, {{pool: CPU}}]}}"""
 # The engine's operations: what a run did, and what a preview would do.
@@ -100,18 +104,27 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
                 charts=parsed.charts,
             )
         return 0
-    if parsed.stack or parsed.existing or parsed.plugin or parsed.answers or parsed.charts:
+    if parsed.stack or parsed.plugin or parsed.answers or parsed.charts:
         raise RehearsalError(
-            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing, --plugin, "
-            "--answers and --charts"
+            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --plugin, --answers and --charts"
         )
     workspace = enter_workspace()
     with _logged(parsed, parsed.target, workspace):
         if parsed.to is not None:
             rehearse_two(parsed.target, parsed.to, workspace)
         else:
-            rehearse(parsed.target, workspace)
+            rehearse(parsed.target, workspace, owners=_owners(parsed.existing))
     return 0
+
+
+def _owners(files: Sequence[Path]) -> Json:
+    """The sections in which the owner of an existing cluster differs from what a rehearsal makes."""
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        raise RehearsalError(
+            f"--existing {missing[0]}: the file does not exist; name a YAML file with sections of a stack file"
+        )
+    return {section: value for file in files for section, value in read_yaml(file).items()}
 
 
 def enter_workspace() -> Workspace:
@@ -145,7 +158,10 @@ def _audience() -> Audience:
 
 def preview(stack: Stack) -> None:
     """Print the policies' verdicts and a summary; the engine's plan is a detail."""
-    with stack.environment.lent(), stack.session() as rehearsal:
+    with ExitStack() as opened:
+        opened.enter_context(stack.environment.lent())
+        make_existing_cluster(stack, {})
+        rehearsal = opened.enter_context(stack.session())
         try:
             outcome = rehearsal.preview()
         except EngineFailure as failure:
@@ -158,6 +174,7 @@ def preview(stack: Stack) -> None:
 def up(stack: Stack) -> None:
     """Bring up the stack, and first the control plane and simulators it needs."""
     stack.environment.start()
+    make_existing_cluster(stack, {})
     with stack.session() as rehearsal:
         _say_summary(rehearsal.up())
     stack.environment.wait_until_jobs_are_admitted(stack.kubeconfig)
@@ -215,14 +232,18 @@ def forget(name: str, workspace: Workspace) -> None:
     shutil.rmtree(EngineFolder.of(name, workspace).root, ignore_errors=True)
 
 
-def rehearse(name: str, workspace: Workspace) -> None:
+def rehearse(name: str, workspace: Workspace, *, owners: Json | None = None) -> None:
     """Run the lifecycle of a stack: preview, up, a second up, a job that loses its node, refresh, destroy.
+
+    `owners` are sections of the stack file of the existing cluster's owner, if the stack uses one.
 
     Runs apart from a stack of that name that is up. Raises RehearsalError if a step does not show what it must.
     At the end, also after a failure, every process is ended and everything is removed; the logs of a failed run stay.
     """
     stack = _isolated(name, workspace)
-    lifecycle = LifecycleRun(stack=stack, report=_report(), show_plan=say_plan, say=detail)
+    lifecycle = LifecycleRun(
+        stack=stack, report=_report(), show_plan=say_plan, say=detail, owners=owners or {}
+    )
     _rehearse(lifecycle, stack)
 
 
@@ -329,7 +350,7 @@ def say_plan(outcome: CommandOutcome) -> None:
 def _say_program(outcome: CommandOutcome) -> None:
     """Print what is wrong with the plan of another program, and what makes it judged if nothing was."""
     say_plan(outcome)
-    if outcome.packs and not outcome.verdicts:
+    if outcome.packs and not any(each.policy == _VERDICTS for each in outcome.verdicts):
         say(_NOTHING_JUDGED)
 
 
