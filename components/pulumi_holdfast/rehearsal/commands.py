@@ -30,6 +30,7 @@ from pulumi_holdfast.rehearsal.timeline.picture import render_svg
 
 #: The policy that has a verdict for each training namespace.
 _VERDICTS: Final = "training-verdicts"
+_NO_VERDICT: Final = "nothing is judged: "
 _NOTHING_JUDGED: Final = f"""\
 The policies judged no training namespace. These lines make one, with a ladder that ends on-demand:
   kind: Namespace       metadata: {{name: NAMESPACE, labels: {{{TRAINING}: "{TRAINING_VALUE}"}}}}
@@ -350,7 +351,8 @@ def say_plan(outcome: CommandOutcome) -> None:
 def _say_program(outcome: CommandOutcome) -> None:
     """Print what is wrong with the plan of another program, and what makes it judged if nothing was."""
     say_plan(outcome)
-    if outcome.packs and not any(each.policy == _VERDICTS for each in outcome.verdicts):
+    verdicts = [each.message for each in outcome.verdicts if each.policy == _VERDICTS]
+    if outcome.packs and all(_NO_VERDICT in message for message in verdicts):
         say(_NOTHING_JUDGED)
 
 
