@@ -33,8 +33,7 @@ def asked(cloud: str) -> Json:
 def arguments(cloud: str, text: str) -> Json:
     """The arguments of a component, as its cloud's development stack has them."""
     found = mapping(yaml.safe_load(text))
-    found.pop("location", None)
-    return {"cloud": cloud, **found}
+    return {"cloud": cloud, **{key: value for key, value in found.items() if key != "location"}}
 
 
 def development(cloud: str) -> Json:
