@@ -6,7 +6,6 @@ SHELL := bash
 
 PYTHON ?= python3
 STACK  ?= local
-LANGUAGE ?=
 SEED   ?=
 VERBOSE ?=
 JOBS   ?=
@@ -163,7 +162,6 @@ else
 		$(if $(SEED),--hypothesis-seed=$(SEED))
 	@$(SOAK) model $(if $(SEED),--seed $(SEED))
 	@$(SOAK) alerts
-	@$(SOAK) languages
 	@$(SOAK) reachability $(if $(SEED),--seed $(SEED))
 endif
 
@@ -182,13 +180,12 @@ wheel: venv ## build the package, dist/pulumi_holdfast-….whl, and its source d
 	@$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 
 .PHONY: component
-component: wheel tools ## build the plugin for every language of Pulumi, dist/pulumi-resource-holdfast-v….tar.gz, and run examples/languages
+component: wheel ## build the plugin for every language of Pulumi, dist/pulumi-resource-holdfast-v….tar.gz
 	@version=$$($(BIN)/python -c 'import pulumi_holdfast; print(pulumi_holdfast.__version__)'); folder=$$(mktemp -d); \
 	wheel=pulumi_holdfast-$$version-py3-none-any.whl; \
 	cp components/PulumiPlugin.yaml components/__main__.py dist/$$wheel "$$folder"; \
 	echo "./$$wheel[aws,azure,gcp]" > "$$folder/requirements.txt"; \
 	tar -czf dist/pulumi-resource-holdfast-v$$version.tar.gz -C "$$folder" .; rm -r "$$folder"
-	@$(SOAK) languages $(if $(LANGUAGE),--only $(LANGUAGE))
 
 ##@ Generated files
 

@@ -234,7 +234,7 @@ def test_an_existing_cluster_that_cannot_be_made_is_refused_with_what_can_be_reh
 ) -> None:
     stack = on_an_existing_cluster(tmp_path, "gcp")
     assert named_cluster(stack) == "shared"
-    with pytest.raises(RehearsalError, match=r"rehearse a copy of the stack without `cluster\.existing`"):
+    with pytest.raises(RehearsalError, match=r"use a copy of the stack without `cluster\.existing`"):
         make_existing_cluster(stack, {})
     assert not (tmp_path / ".rehearsal").exists()
 

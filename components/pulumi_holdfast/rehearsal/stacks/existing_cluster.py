@@ -37,7 +37,7 @@ def make_existing_cluster(stack: Stack, changes: Json) -> None:
         return
     if stack.subject.cloud != _AWS:
         raise RehearsalError(
-            f"{stack.name} uses the existing cluster {name}: a rehearsal makes existing clusters of AWS alone; rehearse a copy of the "
+            f"{stack.name} uses the existing cluster {name}: a rehearsal makes existing clusters of AWS alone; use a copy of the "
             "stack without `cluster.existing`"
         )
     # A local import, because a cloud's SDK takes half a second and 50 MB.
