@@ -27,7 +27,6 @@ from pulumi_holdfast.rehearsal.engine.providers import install_pack_launcher
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import render_table, say
 from pulumi_holdfast.rehearsal.paths import Workspace
-from tests.engine.test_policy_pack import EchoProviders
 
 # ruff: noqa: N802 - the method is the protocol's
 
@@ -75,6 +74,10 @@ class _Aws(CloudProvider):
 
 @contextmanager
 def _project(language: str, workspace: Workspace) -> Generator["_Project"]:
+    # As pytest is told: the modules of the pack import each other by their own names.
+    sys.path.append(str(workspace.project_root / "policies"))
+    from tests.engine.test_policy_pack import EchoProviders
+
     with tempfile.TemporaryDirectory(prefix=f"holdfast-{language}-") as name:
         folder = Path(name)
         (folder / "state").mkdir()
