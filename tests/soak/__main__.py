@@ -76,9 +76,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     bench.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
     bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
     command("cli", "run the local stack with the Pulumi command line and the published Kubernetes plugin")
-    command(
-        "languages", "run one program in YAML, Python, TypeScript and Go with their language hosts"
-    ).add_argument("--only", metavar="LANGUAGE", help="one of examples/languages")
     verdicts = command(
         "reachability",
         "compare verdicts with the real scheduler and Karpenter on drawn NodePools",
@@ -171,10 +168,6 @@ def _run(parsed: argparse.Namespace) -> int | None:  # noqa: C901 - one branch f
             from tests.soak.command_line import command_line
 
             return command_line(enter_workspace())
-        case "languages":
-            from tests.soak.languages import languages
-
-            return languages(enter_workspace(), only=parsed.only)
         case "bench":
             from tests.soak.bench.command import bench
 

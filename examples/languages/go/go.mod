@@ -1,5 +1,0 @@
-module clusters
-
-go 1.25
-
-require github.com/pulumi/pulumi/sdk/v3 v3.245.0
