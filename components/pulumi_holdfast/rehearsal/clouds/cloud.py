@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers, how_to_answer
 from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Call,
     Catalogue,
@@ -34,10 +35,13 @@ class ResourceReference:
 class SimulatedCloud:
     """The cloud of one package. Each call reads and writes the state file."""
 
-    def __init__(self, schema: Schema, catalogue: Catalogue, state: CloudState) -> None:
+    def __init__(
+        self, schema: Schema, catalogue: Catalogue, state: CloudState, answers: Answers = NO_ANSWERS
+    ) -> None:
         self.schema = schema
         self.catalogue = catalogue
         self.state = state
+        self._answers = answers
 
     def kind(self, token: str) -> ResourceType:
         """Return a resource type. Raises UnknownTypeError."""
@@ -106,13 +110,15 @@ class SimulatedCloud:
                 inventory.remove(token, object_id)
 
     def invoke(self, token: str, arguments: Properties, configuration: Json) -> Json:
-        """Call a function of the cloud. Raises RehearsalError for one that is not simulated."""
+        """Call a function of the cloud. Raises RehearsalError for one that is neither answered nor simulated."""
+        answer = self._answers.find(token, _json(arguments))
+        if answer is not None:
+            return answer
         function = self.catalogue.invokes.get(token)
         if function is None:
-            known = ", ".join(sorted(self.catalogue.invokes)) or "none"
             raise RehearsalError(
-                f"function {token!r} of {self.schema.package} is not simulated; these are: {known}. "
-                "Pass its result as configuration, or add it to the package's invokes in components/pulumi_holdfast/rehearsal/clouds"
+                f"function {token!r} of {self.schema.package} is not simulated. Write its result into a file, "
+                f"{how_to_answer(token, _json(arguments))}, and pass it with --answers FILE"
             )
         return function(
             Call(
