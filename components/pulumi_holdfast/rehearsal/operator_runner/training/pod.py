@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,6 +31,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     described,
     is_deleted,
     pod_status,
+    storage_eviction,
 )
 from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import (
     Surroundings,
@@ -40,6 +42,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.volumes import PodVolume
 
 _RETRY_SECONDS: Final = 1.0
 _GRACE_SECONDS: Final = 30
+_STORAGE_SECONDS: Final = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ _log = logging.getLogger(__name__)
 class Machine:
     """What all training pods share: `folder` has the files of each pod, `mark` marks their processes.
 
-    `rejects` says why the node of a pod does not admit it. It blocks.
+    `rejects` says why the node of a pod does not admit it, or does not yet (Pending). It blocks.
     """
 
     client: KubeClient
@@ -60,7 +63,7 @@ class Machine:
 
 
 class TrainingPod:
-    """A pod and the processes of its containers; `pod` is its last observed state."""
+    """A pod and the processes of its containers; `pod` is its last observed state, `is_admitted`: its node runs it."""
 
     def __init__(self, pod: Json, machine: Machine) -> None:
         self.pod = pod
@@ -74,6 +77,8 @@ class TrainingPod:
         self._inits: list[Container] = []
         self._containers: list[Container] = []
         self._terminating: asyncio.Task[None] | None = None
+        self._evicted: PodOutcome | None = None
+        self.is_admitted = False
 
     def update(self, pod: Json) -> None:
         """Take a new state of the pod; its deletion ends it with notice."""
@@ -86,10 +91,11 @@ class TrainingPod:
         """Run until the pod has ended and its status says so. A cancellation kills all processes without a status."""
         cancellation = Cancellation()
         try:
-            outcome = await asyncio.to_thread(self._machine.rejects, self.pod)
+            outcome = await self._rejection()
             if outcome is None:
+                self.is_admitted = True
                 await self._prepare(cancellation)
-                outcome = PodOutcome(phase="Succeeded" if await self._run_containers() else "Failed")
+                outcome = await self._outcome()
             _log.info("training pod %s: %s %s", described(self.pod), outcome.phase, outcome.message)
             await self._report(outcome, until_written=True)
         finally:
@@ -97,6 +103,42 @@ class TrainingPod:
                 self._terminating.cancel()
             cancellation.cancel()
             self._files.remove()
+
+    async def _rejection(self) -> PodOutcome | None:
+        """Why the node rejects the pod; None once it admits it. While the machine has no room, the pod waits."""
+        said = ""
+        while (
+            found := await asyncio.to_thread(self._machine.rejects, self.pod)
+        ) and found.phase == "Pending":
+            if self._ending.is_set():
+                return PodOutcome(phase="Failed", reason=found.reason, message=found.message)
+            if said != found.message:
+                said = found.message
+                _log.warning("training pod %s waits: %s", described(self.pod), said)
+                await self._report(found)
+            await self._pause(_RETRY_SECONDS)
+        return found
+
+    async def _outcome(self) -> PodOutcome:
+        watching = asyncio.create_task(self._watch_storage())
+        try:
+            has_succeeded = await self._run_containers()
+        finally:
+            watching.cancel()
+        return self._evicted or PodOutcome(phase="Succeeded" if has_succeeded else "Failed")
+
+    async def _watch_storage(self) -> None:
+        """Evict the pod, without a grace period, once it has written more than it may."""
+        while self._evicted is None:
+            await asyncio.sleep(_STORAGE_SECONDS)
+            used = await asyncio.to_thread(self._used)
+            self._evicted = storage_eviction(self.pod, used)
+        self._ending.set()
+        await asyncio.gather(*(each.stop(lambda: 0.0) for each in (*self._containers, *self._inits)))
+
+    def _used(self) -> Mapping[str, int]:
+        volumes = {each.name: each for each in self._files.volumes.glob("*")}
+        return {name: _size(each) for name, each in {**volumes, "": self._files.folder}.items()}
 
     async def lose(self) -> None:
         """Report that an earlier runner was killed, and the processes of the pod with it."""
@@ -250,3 +292,12 @@ class TrainingPod:
             _log.warning("training pod %s: cannot write its status: %s", described(self.pod), error)
             return is_gone
         return True
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # it was removed meanwhile
+                total += (Path(path) / name).lstat().st_size
+    return total

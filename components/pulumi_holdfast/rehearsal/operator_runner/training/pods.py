@@ -7,10 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
-from pulumi_holdfast.controller.kube.objects import annotations_of, name_of, namespace_of, uid_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of, namespace_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.control_plane.configuration import RUNS, KubeconfigCluster
 from pulumi_holdfast.rehearsal.errors import Cancellation
@@ -24,7 +22,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     is_deleted,
     rejection,
 )
-from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import MARK
+from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import end_marked
 from pulumi_holdfast.rehearsal.operator_runner.training.volumes import VolumeSources
 from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
@@ -32,6 +30,8 @@ from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 _SILENT: Final = ("holdfast.dev/silent", "rehearsal.holdfast.dev/silent")
 #: How many training pods run beside each other for each core of this machine.
 _PODS_PER_CORE: Final = 16
+_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
+_RAY_CLUSTER: Final = "ray.io/cluster"
 
 _log = logging.getLogger(__name__)
 
@@ -144,14 +144,8 @@ class TrainingPods:
             _log.error("training pod %s cannot run", task.get_name(), exc_info=task.exception())
 
     def _rejects(self, pod: Json) -> PodOutcome | None:
-        most = _PODS_PER_CORE * (os.cpu_count() or 1)
-        if len(self._pods) > most:
-            return PodOutcome(
-                phase="Failed",
-                reason="OutOfpods",
-                message=f"this machine runs at most {most} training pods, {_PODS_PER_CORE} for each of its cores: "
-                "use fewer, or leave the label away from some so that they are simulated",
-            )
+        if lack := self._lack(pod):
+            return PodOutcome(phase="Pending", reason="OutOfpods", message=lack)
         node = self._client.get("v1", "Node", node_of(pod))
         others = [
             each
@@ -160,12 +154,22 @@ class TrainingPods:
         ]
         return None if node is None else rejection(pod, node, others)
 
+    def _lack(self, pod: Json) -> str:
+        """What this machine lacks for a pod now, empty if nothing; a gang that never fits does not begin."""
+        most = _PODS_PER_CORE * (os.cpu_count() or 1)
+        here = list(self._pods.values())
+        gang = [each for each in here if _gang_of(each.pod) == _gang_of(pod)]
+        if len(gang) > most:
+            cores = -(-len(gang) // _PODS_PER_CORE)
+            return (
+                f"its job has {len(gang)} pods, and this machine runs at most {most}, {_PODS_PER_CORE} for each core: use "
+                f"{cores} cores, fewer pods, or leave the label away so that they are simulated"
+            )
+        if sum(each.is_admitted for each in here) >= most:
+            return f"this machine runs {most} training pods, {_PODS_PER_CORE} for each core: it waits for the end of one"
+        return ""
 
-def end_marked(mark: str) -> None:
-    """Kill the processes that an earlier runner has left: only the first process of a container dies with it."""
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark:
-                process.kill()
-        except (psutil.Error, OSError):
-            continue
+
+def _gang_of(pod: Json) -> tuple[str, object]:
+    labels = labels_of(pod)
+    return namespace_of(pod), labels.get(_JOBSET) or labels.get(_RAY_CLUSTER) or uid_of(pod)

@@ -4,6 +4,7 @@ No container runtime, no root and no file of the system is needed: paths and nam
 container are replaced. What a program has as a constant, for example the path of its token, is not.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import re
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+
+import psutil
 
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of, namespace_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
@@ -30,7 +33,7 @@ from pulumi_holdfast.rehearsal.operator_runner.pod_spec import (
 from pulumi_holdfast.rehearsal.operator_runner.process import Command
 
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-#: The variable of every training process: a killed runner leaves children of its processes, which the next one ends.
+#: The variable of every training process: its runner, pod and container. What leaves its session is found by it.
 MARK: Final = "HOLDFAST_POD_RUNNER"
 
 
@@ -40,6 +43,24 @@ class ImagePullError(CannotRunError):
 
 class ProgramMissingError(Exception):
     """The program of a container is not in its image."""
+
+
+def end_marked(mark: str) -> None:
+    """Kill the processes whose mark begins so, however they have detached themselves. Blocks."""
+    killed: set[psutil.Process] = set()
+    # Again, as long as there are new ones: what is killed may have been starting another.
+    while found := {each for each in psutil.process_iter() if _mark_of(each).startswith(f"{mark}/")} - killed:
+        for each in found:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        killed |= found
+
+
+def _mark_of(process: psutil.Process) -> str:
+    try:
+        return process.environ().get(MARK, "")
+    except (psutil.Error, OSError):
+        return ""
 
 
 def address_of(name: str) -> str:
@@ -153,7 +174,7 @@ def _write_programs(folder: Path) -> None:
 class Surroundings:
     """What the containers of one pod find: the pod's `folder`, its `address`, and the `services` of its namespace by name.
 
-    `images` is the folder of the programs of all images, `mark` the value of MARK.
+    `images` is the folder of the programs of all images, `mark` begins the value of MARK.
     """
 
     cluster: KubeconfigCluster
@@ -179,7 +200,8 @@ class Surroundings:
         variables = {name: self.here(value, pod, mounts) for name, value in given.items()}
         words += [str(each) for each in sequence(container.get("args"))]
         program, *args = (self.here(expand(each, given), pod, mounts) for each in words)
-        environment = {**self._base(pod, programs, mounts), **variables}
+        mark = f"{self.mark}/{uid_of(pod)}/{container.get('name')}/"
+        environment = {**self._base(pod, programs, mounts), **variables, MARK: mark}
         found = shutil.which(program, path=environment["PATH"])
         if found is None:
             raise ProgramMissingError(f'exec: "{program}": executable file not found in $PATH')
@@ -205,7 +227,6 @@ class Surroundings:
             # Many pods share the cores of this machine, and its loopback interface.
             "OMP_NUM_THREADS": "1",
             "GLOO_SOCKET_IFNAME": "lo",
-            MARK: self.mark,
             **account,
         }
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from pulumi_holdfast.controller.kube.objects import condition_of
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     ContainerState,
     PodOutcome,
     pod_status,
     rejection,
+    storage_eviction,
 )
 from tests.support.json_objects import obj, objects
 
@@ -111,3 +112,29 @@ def test_a_node_admits_only_pods_that_select_it_and_fit(
 ) -> None:
     found = rejection(bound, NODE, others)
     assert (found.reason if found else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("used", "message"),
+    [
+        ({"scratch": 2**20 + 1}, 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi".'),
+        ({"": 2**22}, "Pod ephemeral local storage usage exceeds the total limit of containers 3145728."),
+        ({"scratch": 2**20, "data": 2**21, "": 2**21}, None),
+    ],
+)
+def test_a_pod_that_writes_more_than_it_may_is_evicted(used: dict[str, int], message: str | None) -> None:
+    containers: list[JsonValue] = [
+        {"name": name, "resources": {"limits": {"ephemeral-storage": limit}}}
+        for name, limit in (("train", "1Mi"), ("side", "2Mi"))
+    ]
+    volumes: list[JsonValue] = [
+        {"name": "scratch", "emptyDir": {"sizeLimit": "1Mi"}},
+        {"name": "data", "emptyDir": {}},
+    ]
+    found = storage_eviction({"spec": {"containers": containers, "volumes": volumes}}, used)
+    assert found == (message and PodOutcome(phase="Failed", reason="Evicted", message=message))
+
+
+def test_a_pod_without_a_limit_may_not_fill_the_disk_of_this_machine() -> None:
+    assert storage_eviction({"spec": {}}, {"": 2**31}) is None
+    assert storage_eviction({"spec": {}}, {"": 2**31 + 1})
