@@ -41,11 +41,13 @@ _LOG_SECONDS: Final = 0.5
 class Lifecycle:
     """What a container has in common with its pod.
 
-    `command` returns the process of the attempt with a number; `changed` reports a new state; `ending` is set when the pod
+    `command` returns the process of the attempt with a number; `here` is a text of a container as it is on this machine;
+    `changed` reports a new state; `ending` is set when the pod
     is to end; `restarts` says whether a process that ended with a code runs again; `address` is the pod's.
     """
 
     command: Callable[[Json, int], Command]
+    here: Callable[[Json, str], str]
     changed: Callable[[], Awaitable[None]]
     ending: asyncio.Event
     restarts: Callable[[int], bool]
@@ -247,7 +249,7 @@ class Container:
             return False
         try:
             probe = await asyncio.create_subprocess_exec(
-                *words,
+                *(self._pod.here(self._spec, word) for word in words),
                 cwd=self._command.folder,
                 env=self._command.variables,
                 stdin=asyncio.subprocess.DEVNULL,

@@ -19,6 +19,7 @@ from pulumi_holdfast.rehearsal.objects import now
 from pulumi_holdfast.rehearsal.operator_runner.pod_files import PodFiles
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError
 from pulumi_holdfast.rehearsal.operator_runner.process import Command
+from pulumi_holdfast.rehearsal.operator_runner.training import ray_node
 from pulumi_holdfast.rehearsal.operator_runner.training.container import (
     Container,
     Lifecycle,
@@ -103,6 +104,7 @@ class TrainingPod:
                 self._terminating.cancel()
             cancellation.cancel()
             self._files.remove()
+            ray_node.forget(self.pod)
 
     async def _rejection(self) -> PodOutcome | None:
         """Why the node rejects the pod; None once it admits it. While the machine has no room, the pod waits."""
@@ -186,6 +188,7 @@ class TrainingPod:
 
         lifecycle = Lifecycle(
             command=self._command,
+            here=lambda spec, text: self._surroundings().here(text, self.pod, self._volumes.mounts(spec)),
             changed=lambda: self._report(self._now()),
             ending=self._ending,
             restarts=restarts,
@@ -193,8 +196,8 @@ class TrainingPod:
         )
         return Container(spec, lifecycle)
 
-    def _command(self, container: Json, attempt: int) -> Command:
-        surroundings = Surroundings(
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
             cluster=self._machine.sources.cluster,
             images=self._machine.folder / "images",
             mark=self._machine.mark,
@@ -202,9 +205,11 @@ class TrainingPod:
             address=self._address,
             services=self._services,
         )
+
+    def _command(self, container: Json, attempt: int) -> Command:
         log = log_of(self._machine.logs, self.pod, str(container.get("name")), attempt)
         mounts = self._volumes.mounts(container)
-        return surroundings.command(self.pod, container, mounts, self._volumes.lookup, log)
+        return self._surroundings().command(self.pod, container, mounts, self._volumes.lookup, log)
 
     async def _run_containers(self) -> bool:
         """Run the init containers in order and then the containers; return whether the pod has succeeded."""
