@@ -2,14 +2,14 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from pulumi_holdfast.controller.kube.objects import annotations_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, name_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.ladder.labels import ORIGINAL, STATE
 from pulumi_holdfast.rehearsal.control_plane.configuration import RUNS
@@ -24,6 +24,7 @@ PROGRAM: Final = Path(__file__).parents[1] / "programs" / "misbehaving.py"
 STEPS: Final = 30
 _SETTINGS: Final = {"STEPS": str(STEPS), "STEPS_BETWEEN_CHECKPOINTS": "5", "RUN": "run"}
 _OWN_LIMIT: Final = 7
+_MOST_RESTARTS: Final = 1000
 _POLL_SECONDS: Final = 0.2
 
 
@@ -43,9 +44,7 @@ class Expected:
 #: By what the program is told to do.
 PROGRAMS: Final[Mapping[str, Expected]] = {
     # Its author allows 7 restarts: each of 8 crashes counts.
-    "crashes-at-start": Expected(
-        reason="GivenUp", words="its program has failed 8 times on spot-a", is_exact=False
-    ),
+    "crashes-at-start": Expected(reason="GivenUp", words="its program has failed 8 times on", is_exact=False),
     "crashes-again-and-again": Expected(),
     "exits-zero": Expected(
         reason="EndsAtFirstLoss", words="exited 0 on SIGTERM", is_exact=False, is_evicted=True
@@ -54,9 +53,7 @@ PROGRAMS: Final[Mapping[str, Expected]] = {
     "leaves-a-child": Expected(),
     "tears-checkpoints": Expected(),
     "writes-no-checkpoint": Expected(is_evicted=True),
-    "fills-the-disk": Expected(
-        reason="GivenUp", words="its program has failed 8 times on spot-a", is_exact=False
-    ),
+    "fills-the-disk": Expected(reason="GivenUp", words="its program has failed 8 times on", is_exact=False),
     "prints-a-gigabyte": Expected(is_evicted=True),
 }
 
@@ -68,8 +65,14 @@ def programs_of(place: TrainingPlace, namespace: str) -> list[Json]:
     return [*others, {**train, "data": data}]
 
 
-def misbehaving_job(how: str, namespace: str, pool: str, *, pod: Json | None = None) -> Json:
-    """A JobSet of one pod, as admission makes it of one whose author allows 7 restarts."""
+def misbehaving_job(
+    how: str, namespace: str, pool: str, *, cpu: str = "1", pod: Json | None = None, is_admitted: bool = True
+) -> Json:
+    """A JobSet of one pod whose author allows 7 restarts of a program that never gets better, as admission makes it.
+
+    `is_admitted`: without, it is as its author writes it.
+    """
+    limit = _MOST_RESTARTS if PROGRAMS[how].is_exact else _OWN_LIMIT
     settings = {**_SETTINGS, "MISBEHAVES": how, "RUN": how, "SECONDS_PER_STEP": "0.1", "SCRATCH": "/scratch"}
     container: Json = {
         "name": "train",
@@ -77,7 +80,7 @@ def misbehaving_job(how: str, namespace: str, pool: str, *, pod: Json | None = N
         "command": ["python", f"/train/{PROGRAM.name}"],
         "envFrom": [{"configMapRef": {"name": "checkpoints"}}],
         "env": [{"name": name, "value": value} for name, value in settings.items()],
-        "resources": {"requests": {"cpu": "100m"}},
+        "resources": {"requests": {"cpu": cpu}},
         "volumeMounts": [
             {"name": "train", "mountPath": "/train"},
             {"name": "scratch", "mountPath": "/scratch"},
@@ -88,8 +91,8 @@ def misbehaving_job(how: str, namespace: str, pool: str, *, pod: Json | None = N
         namespace,
         pods=1,
         pool=pool,
-        cpu="1",
-        failure_policy={"maxRestarts": 1000},
+        cpu=cpu,
+        failure_policy={"maxRestarts": _MOST_RESTARTS if is_admitted else limit},
         pod={
             "containers": [container],
             "terminationGracePeriodSeconds": 2,
@@ -99,13 +102,12 @@ def misbehaving_job(how: str, namespace: str, pool: str, *, pod: Json | None = N
             ],
             **(pod or {}),
         },
-        labels={RUNS.key: RUNS.value},
+        labels={RUNS.key: RUNS.value, "holdfast.dev/runs": "process"},
     )
-    metadata: Json = {
-        **obj(made["metadata"]),
-        "annotations": {ORIGINAL: json.dumps({"maxRestarts": _OWN_LIMIT})},
-    }
-    return {**made, "metadata": metadata} if not PROGRAMS[how].is_exact else made
+    if not is_admitted:
+        return made
+    annotations: Json = {ORIGINAL: json.dumps({"maxRestarts": limit})}
+    return {**made, "metadata": {**obj(made["metadata"]), "annotations": annotations}}
 
 
 def undisturbed(folder: Path) -> str:
@@ -126,16 +128,22 @@ class MisbehavingJobs:
     names: Sequence[str]
     evicted: set[str] = field(default_factory=set[str])
 
-    def run(self, *, seconds: float, evict: Callable[[str], None]) -> None:
+    def run(self, *, seconds: float) -> None:
         """Evict a pod of each job that is to be evicted, and wait until all have ended."""
         until = time.monotonic() + seconds
-        while left := [name for name in self.names if not self.has_ended(name)]:
-            assert time.monotonic() < until, "\n".join(self.described(name) for name in left)
-            for name in left:
-                if self._is_due(name):
-                    self.evicted.add(name)
-                    evict(name)
+        while left := self.left():
+            assert time.monotonic() < until, "\n".join(map(self.described, left))
+            self.evict_due()
             time.sleep(_POLL_SECONDS)
+
+    def evict_due(self) -> None:
+        """Evict a pod of each job that is to be evicted and has taken some steps."""
+        for name in self.names:
+            self._evict_if_due(name)
+
+    def left(self) -> list[str]:
+        """Those that have not ended."""
+        return [name for name in self.names if not self.has_ended(name)]
 
     def problems(self, weights: str) -> list[str]:
         """How the jobs have not ended as they must."""
@@ -174,8 +182,16 @@ class MisbehavingJobs:
         printed = self.output(name)
         return f"{name}: {self._state(name)} {self.said(name)} {printed[-1000:]}"
 
-    def _is_due(self, name: str) -> bool:
-        return PROGRAMS[name].is_evicted and name not in self.evicted and "\nstep 8\n" in self.output(name)
+    def _evict_if_due(self, name: str) -> None:
+        if not PROGRAMS[name].is_evicted or name in self.evicted or "\nstep 8\n" not in self.output(name):
+            return
+        pods = self.client.list(
+            "v1", "Pod", namespace=self.namespace, label_selector=f"jobset.sigs.k8s.io/jobset-name={name}"
+        )
+        for pod in pods:
+            if obj(pod.get("status")).get("phase") == "Running":
+                self.client.evict(self.namespace, name_of(pod))
+                self.evicted.add(name)
 
     def _state(self, name: str) -> Json:
         job = self.client.get("jobset.x-k8s.io/v1alpha2", "JobSet", name, self.namespace) or {}
