@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
-from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of, namespace_of, uid_of
+from pulumi_holdfast.controller.kube.objects import annotations_of, name_of, namespace_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.control_plane.configuration import RUNS, KubeconfigCluster
 from pulumi_holdfast.rehearsal.errors import Cancellation
@@ -21,6 +21,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     has_ended,
     is_deleted,
     rejection,
+    shortage,
 )
 from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import end_marked
 from pulumi_holdfast.rehearsal.operator_runner.training.volumes import VolumeSources
@@ -28,10 +29,6 @@ from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 #: Annotations of a node whose machine no longer responds.
 _SILENT: Final = ("holdfast.dev/silent", "rehearsal.holdfast.dev/silent")
-#: How many training pods run beside each other for each core of this machine.
-_PODS_PER_CORE: Final = 16
-_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
-_RAY_CLUSTER: Final = "ray.io/cluster"
 
 _log = logging.getLogger(__name__)
 
@@ -144,7 +141,8 @@ class TrainingPods:
             _log.error("training pod %s cannot run", task.get_name(), exc_info=task.exception())
 
     def _rejects(self, pod: Json) -> PodOutcome | None:
-        if lack := self._lack(pod):
+        here = [(each.pod, each.is_admitted) for each in list(self._pods.values())]
+        if lack := shortage(pod, here, os.cpu_count() or 1):
             return PodOutcome(phase="Pending", reason="OutOfpods", message=lack)
         node = self._client.get("v1", "Node", node_of(pod))
         others = [
@@ -153,23 +151,3 @@ class TrainingPods:
             if node_of(each) == node_of(pod) and uid_of(each) != uid_of(pod) and not has_ended(each)
         ]
         return None if node is None else rejection(pod, node, others)
-
-    def _lack(self, pod: Json) -> str:
-        """What this machine lacks for a pod now, empty if nothing; a gang that never fits does not begin."""
-        most = _PODS_PER_CORE * (os.cpu_count() or 1)
-        here = list(self._pods.values())
-        gang = [each for each in here if _gang_of(each.pod) == _gang_of(pod)]
-        if len(gang) > most:
-            cores = -(-len(gang) // _PODS_PER_CORE)
-            return (
-                f"its job has {len(gang)} pods, and this machine runs at most {most}, {_PODS_PER_CORE} for each core: use "
-                f"{cores} cores, fewer pods, or leave the label away so that they are simulated"
-            )
-        if sum(each.is_admitted for each in here) >= most:
-            return f"this machine runs {most} training pods, {_PODS_PER_CORE} for each core: it waits for the end of one"
-        return ""
-
-
-def _gang_of(pod: Json) -> tuple[str, object]:
-    labels = labels_of(pod)
-    return namespace_of(pod), labels.get(_JOBSET) or labels.get(_RAY_CLUSTER) or uid_of(pod)

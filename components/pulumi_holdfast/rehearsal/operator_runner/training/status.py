@@ -11,6 +11,10 @@ from pulumi_holdfast.ladder.quantities import parse_quantity
 
 _READY: Final = ("ContainersReady", "Ready")
 _CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", *_READY)
+#: How many training pods run beside each other for each core of this machine.
+_PODS_PER_CORE: Final = 16
+_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
+_RAY_CLUSTER: Final = "ray.io/cluster"
 _STORAGE: Final = "ephemeral-storage"
 #: Of a pod that sets no limit: the disk is this machine's.
 _MOST_STORAGE: Final = "2Gi"
@@ -133,6 +137,29 @@ def rejection(pod: Json, node: Json, others: Iterable[Json]) -> PodOutcome | Non
                 f"used: {used}, capacity: {capacity}",
             )
     return None
+
+
+def shortage(pod: Json, here: Iterable[tuple[Json, bool]], cores: int) -> str:
+    """What this machine lacks for a pod now, empty if nothing; a gang that never fits does not begin.
+
+    `here` are the training pods of this machine, the pod among them, and whether each of them runs.
+    """
+    most, known = _PODS_PER_CORE * cores, list(here)
+    gang = sum(_gang_of(each) == _gang_of(pod) for each, _ in known)
+    if gang > most:
+        return (
+            f"its job has {gang} pods, and this machine runs at most {most}, {_PODS_PER_CORE} for each core: use "
+            f"{-(-gang // _PODS_PER_CORE)} cores, fewer pods, or leave the label away so that they are simulated"
+        )
+    if sum(runs for _, runs in known) >= most:
+        return f"this machine runs {most} training pods, {_PODS_PER_CORE} for each core: it waits for the end of one"
+    return ""
+
+
+def _gang_of(pod: Json) -> tuple[object, object]:
+    metadata, labels = metadata_of(pod), labels_of(pod)
+    job = labels.get(_JOBSET) or labels.get(_RAY_CLUSTER)
+    return (metadata.get("namespace"), job) if job else (metadata.get("uid"), None)
 
 
 def storage_limits(pod: Json) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     PodOutcome,
     pod_status,
     rejection,
+    shortage,
     storage_eviction,
 )
 from tests.support.json_objects import obj, objects
@@ -138,3 +139,18 @@ def test_a_pod_that_writes_more_than_it_may_is_evicted(used: dict[str, int], mes
 def test_a_pod_without_a_limit_may_not_fill_the_disk_of_this_machine() -> None:
     assert storage_eviction({"spec": {}}, {"": 2**31}) is None
     assert storage_eviction({"spec": {}}, {"": 2**31 + 1})
+
+
+def test_a_job_that_never_fits_says_how_many_cores_it_needs_and_does_not_begin() -> None:
+    def of(job: str, number: int) -> Json:
+        labels: Json = {"jobset.sigs.k8s.io/jobset-name": job}
+        return {"metadata": {"namespace": "vision", "uid": f"{job}-{number}", "labels": labels}}
+
+    wide = [(of("wide", number), False) for number in range(64)]
+    assert "its job has 64 pods" in shortage(wide[0][0], wide, cores=2)
+    assert "use 4 cores" in shortage(wide[0][0], wide, cores=2)
+    assert not shortage(wide[0][0], wide, cores=4)
+    others = [(of("small", number), True) for number in range(32)]
+    plain: Json = {"metadata": {"namespace": "vision", "uid": "plain"}}
+    assert "waits for the end of one" in shortage(plain, [*others, (plain, False)], cores=2)
+    assert not shortage(plain, [*others[1:], (plain, False)], cores=2)
