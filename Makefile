@@ -143,7 +143,7 @@ chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 
 frameworks: tools ## train with Ray and TensorFlow as real processes, under KubeRay and alone; installs 2 GB into .tools/frameworks
 	@test -x .tools/frameworks/bin/python || $(UV) venv --quiet --python $(BIN)/python .tools/frameworks
 	@$(UV) pip install --quiet --python .tools/frameworks/bin/python -r tests/soak/frameworks/requirements.txt
-	@$(PYTEST) tests/soak/frameworks/resume.py tests/soak/frameworks/rayjob.py
+	@$(PYTEST) tests/soak/frameworks/resume.py tests/soak/frameworks/store.py tests/soak/frameworks/rayjob.py
 
 .PHONY: bench
 bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts

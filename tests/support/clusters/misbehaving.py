@@ -41,7 +41,7 @@ class Expected:
     is_evicted: bool = False
 
 
-#: By what the program is told to do.
+#: By the name of what the program does.
 PROGRAMS: Final[Mapping[str, Expected]] = {
     # Its author allows 7 restarts: each of 8 crashes counts.
     "crashes-at-start": Expected(reason="GivenUp", words="its program has failed 8 times on", is_exact=False),

@@ -15,7 +15,7 @@ from train import Notice, next_state, train
 HOW = os.environ["MISBEHAVES"]
 STEPS_BEFORE_CRASH = 7
 CRASHED = 3
-#: Writes on after the program's end, if nobody kills it.
+#: Writes on after the program's end, unless it is killed.
 CHILD = "import pathlib, sys, time\nwhile True: pathlib.Path(sys.argv[1]).touch(); time.sleep(0.1)"
 
 
