@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +44,8 @@ from pulumi_holdfast.rehearsal.operator_runner.training.volumes import PodVolume
 _RETRY_SECONDS: Final = 1.0
 _GRACE_SECONDS: Final = 30
 _STORAGE_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.1
+_TURN_SECONDS: Final = 90.0
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +54,8 @@ _log = logging.getLogger(__name__)
 class Machine:
     """What all training pods share: `folder` has the files of each pod, `mark` marks their processes.
 
-    `rejects` says why the node of a pod does not admit it, or does not yet (Pending). It blocks.
+    `rejects` says why the node of a pod does not admit it, or does not yet (Pending). It blocks. `ray_turn` is held while a node
+    of Ray starts.
     """
 
     client: KubeClient
@@ -61,6 +64,7 @@ class Machine:
     logs: Path
     mark: str
     rejects: Callable[[Json], PodOutcome | None]
+    ray_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class TrainingPod:
@@ -221,7 +225,7 @@ class TrainingPod:
                     await container.settled.wait()
                 elif await container.run() != 0:
                     return False
-            codes = await asyncio.gather(*(each.run() for each in self._containers))
+            codes = await self._run_in_turn()
         except asyncio.CancelledError:
             for each in sidecars:
                 each.cancel()
@@ -234,6 +238,24 @@ class TrainingPod:
                 await each.stop(left)
         await asyncio.gather(*sidecars)
         return all(code == 0 for code in codes)
+
+    async def _run_in_turn(self) -> list[int | None]:
+        """Run the containers. Nodes of Ray start one after another: of those that start at once, some time out."""
+        is_ray = ray_node.is_ray_node(self.pod)
+        async with self._machine.ray_turn if is_ray else contextlib.nullcontext():
+            running = asyncio.gather(*(each.run() for each in self._containers))
+            try:
+                until = time.monotonic() + (_TURN_SECONDS if is_ray else 0)
+                while time.monotonic() < until and not (running.done() or self._is_ready()):
+                    await asyncio.sleep(_POLL_SECONDS)
+            except asyncio.CancelledError:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+                raise
+        return await running
+
+    def _is_ready(self) -> bool:
+        return all(each.state.is_ready for each in self._containers)
 
     async def _terminate(self) -> None:
         """End the containers and then the sidecars, all within the grace period of the deletion."""
