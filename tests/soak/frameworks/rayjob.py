@@ -34,7 +34,7 @@ SETTINGS: Final = {
     "WORKERS": "2",
     "CPUS_PER_WORKER": "0.5",
 }
-_SECONDS: Final = 240
+_SECONDS: Final = 300
 _STEPS_BETWEEN_LOSSES: Final = 20
 
 

@@ -57,7 +57,7 @@ class Store:
 
     def client(self, account: str) -> Any:
         """S3 as an account."""
-        return boto3.client(  # pyright: ignore[reportUnknownMemberType]
+        return boto3.client(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # boto3 has no types
             "s3",
             endpoint_url=self.endpoint,
             aws_access_key_id=account,
