@@ -110,7 +110,9 @@ def _real_rayjob() -> Json:
 def _as_processes(group: Json, selector: Json) -> Json:
     spec = obj(obj(group["template"])["spec"])
     (container,) = objects(spec["containers"])
-    settings = {**SETTINGS, "SECONDS_PER_STEP": "0.2", "PYTHONPATH": "/train"}
+    # Ray gives its dashboard 30 s to start, which a busy machine exceeds.
+    patience = {"RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "120"}
+    settings = {**SETTINGS, **patience, "SECONDS_PER_STEP": "0.2", "PYTHONPATH": "/train"}
     resources: Json = {each: {"cpu": "1", "memory": "4Gi"} for each in ("requests", "limits")}
     env = [{"name": name, "value": value} for name, value in settings.items()]
     changed: Json = {**spec, "nodeSelector": selector, "terminationGracePeriodSeconds": 5}
