@@ -141,6 +141,12 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6, or TWO=1 FAULTS=300
 	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30))
 
+.PHONY: frameworks
+frameworks: tools ## train with Ray and TensorFlow as real processes; installs 2 GB into .tools/frameworks
+	@test -x .tools/frameworks/bin/python || $(UV) venv --quiet --python $(BIN)/python .tools/frameworks
+	@$(UV) pip install --quiet --python .tools/frameworks/bin/python -r tests/soak/frameworks/requirements.txt
+	@$(PYTEST) tests/soak/frameworks/resume.py tests/soak/frameworks/rayjob.py
+
 .PHONY: bench
 bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts
 	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))

@@ -71,6 +71,7 @@ POD_FIELDS: Final[Fields] = {
     "spec": {
         "nodeName": None,
         "nodeSelector": {POOL: None},
+        "terminationGracePeriodSeconds": None,
         "containers": _REQUESTS,
         "initContainers": {**_REQUESTS, "restartPolicy": None},
         "overhead": None,
