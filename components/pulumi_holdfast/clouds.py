@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue

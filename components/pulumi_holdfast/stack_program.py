@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pulumi_holdfast.clouds import Cloud, Platform, Settings
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue
 

@@ -44,9 +44,7 @@ from pulumi_holdfast.kubernetes.admission.rules import eks_rules, karpenter_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import account_from
 from pulumi_holdfast.kubernetes.namespace_permissions import group_of
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters, server_of
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters, server_of
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 
 if TYPE_CHECKING:

@@ -43,9 +43,7 @@ from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 

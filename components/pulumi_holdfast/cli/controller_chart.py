@@ -28,7 +28,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
+from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE

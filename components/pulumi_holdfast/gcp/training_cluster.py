@@ -29,9 +29,7 @@ from pulumi_holdfast.gcp.preflight import check_project
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.job_validation import job_validations
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
 from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND, ladder_spec
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     CONTROLLER,

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from pulumi_holdfast.aws.preflight.usage import quota_uses
-from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
-from pulumi_holdfast.config.preflight.quotas import QuotaUse, report
+from pulumi_holdfast.config.preflight import CommandResult, QuotaUse, report
 from tests.support.builders.configurations import aws_platform
 
 STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"

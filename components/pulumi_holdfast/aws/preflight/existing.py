@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+    from pulumi_holdfast.config.preflight import CloudQueries
     from pulumi_holdfast.ladder.json import Json
 
 #: The states of a key that can decrypt, now or after it is enabled.

@@ -16,7 +16,7 @@ from pulumi_holdfast.aws.preflight.existing_cluster import existing_eks
 from pulumi_holdfast.aws.preflight.reservations import reservations_of
 from pulumi_holdfast.aws.spot_service_linked_role import PATH
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.config.preflight import CloudQueries
 from pulumi_holdfast.ladder.labels import CapacityType
 
 if TYPE_CHECKING:

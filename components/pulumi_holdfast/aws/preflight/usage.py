@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.aws.preflight.checks import increase_command, quota_demands
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
+from pulumi_holdfast.config.preflight import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.preflight.checks import QuotaDemand
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
+    from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.ladder.machines.ec2_quotas import Ec2Quota
 
 _SYSTEM: Final = f"{PLATFORM}.cluster.systemNodes"

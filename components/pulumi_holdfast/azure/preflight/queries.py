@@ -20,7 +20,7 @@ from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT, location_limits
 from pulumi_holdfast.azure.preflight.subnet import existing_subnet, service_endpoints
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.naming import aks_cluster_name
-from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.config.preflight import CloudQueries
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import mapping
 

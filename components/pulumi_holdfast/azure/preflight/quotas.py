@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
+from pulumi_holdfast.config.preflight import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CapacityType
 

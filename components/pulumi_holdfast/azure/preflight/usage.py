@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.ladder.json import Json, JsonValue
     from pulumi_holdfast.ladder.labels import CapacityType
 

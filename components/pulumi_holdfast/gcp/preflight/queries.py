@@ -11,7 +11,7 @@ from pulumi_gcp.organizations import get_client_config, get_project
 from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_account
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.config.preflight import CloudQueries
 from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster
 from pulumi_holdfast.gcp.network import PODS_RANGE, SERVICES_RANGE, subnetwork_name
 from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges

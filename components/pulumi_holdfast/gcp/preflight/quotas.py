@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
+from pulumi_holdfast.config.preflight import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Upgrades
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.ladder.labels import CapacityType

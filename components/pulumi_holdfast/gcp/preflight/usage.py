@@ -15,8 +15,7 @@ from pulumi_holdfast.ladder.machines import machine_catalogue, with_attached
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.ladder.json import Json, JsonValue
     from pulumi_holdfast.ladder.machines import Machine

@@ -6,8 +6,8 @@ import pytest
 
 from pulumi_holdfast.clouds import pool_summaries
 from pulumi_holdfast.config.namespace import NamespaceSection, TierSection
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_fields, tier_warnings
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object
+from pulumi_holdfast.kubernetes.other_clusters import exported_fields, tier_warnings
 from pulumi_holdfast.ladder.json import Json, mapping
 from tests.support.builders.configurations import aws_platform
 

@@ -8,7 +8,7 @@ import pytest
 from pulumi_holdfast.aws.checkpoints import require_account
 from pulumi_holdfast.azure.checkpoints import account_at_home
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, address_at_home, bucket_in
+from pulumi_holdfast.kubernetes.other_clusters import Home, address_at_home, bucket_in
 from pulumi_holdfast.ladder.json import Json, JsonValue
 
 HOME: Final = Home(
