@@ -227,7 +227,7 @@ def _unreachable_azure_api_server(document: Json, settings: Settings, stack: str
 
 
 def _azure_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.azure.preflight.usage import subscription_quota_uses
+    from pulumi_holdfast.azure.preflight.quotas import subscription_quota_uses
 
     return subscription_quota_uses(_read_azure(document, settings), stack, runner)
 
@@ -273,7 +273,7 @@ def _missing_gcp_command() -> Problem | None:
 
 
 def _gcp_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.gcp.preflight.usage import project_quota_uses
+    from pulumi_holdfast.gcp.preflight.quotas import project_quota_uses
 
     return project_quota_uses(_read_gcp(document, settings), stack, runner)
 

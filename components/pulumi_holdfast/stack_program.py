@@ -10,9 +10,9 @@ import pulumi
 import yaml
 
 from pulumi_holdfast.clouds import cloud_of, pool_summaries
+from pulumi_holdfast.config.cidrs import placeholder_address_problems
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM, load_yaml
-from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:

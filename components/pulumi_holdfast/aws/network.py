@@ -15,7 +15,7 @@ from pulumi_holdfast.aws.preflight.checks import zones_of_network
 from pulumi_holdfast.aws.preflight.existing_cluster import subnets_of
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.cidrs import plan_subnets
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.ladder.machines import zones_of
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZoneArgs,
 )
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.other_clusters import USE_OTHER_STORE, home_checkpoints
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_ACCOUNT
 from pulumi_holdfast.ladder.json import mapping

@@ -12,7 +12,7 @@ from pulumi_azure_native.managedidentity import FederatedIdentityCredential, Use
 from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.other_clusters import users_in
 
 if TYPE_CHECKING:

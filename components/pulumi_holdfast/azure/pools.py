@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from pulumi_azure_native.containerservice import AgentPoolUpgradeSettingsArgsDict
 
     from pulumi_holdfast.azure.config.sections import AzurePlatform, AzurePool
-    from pulumi_holdfast.azure.control_plane.component import AksCluster
-    from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster
+    from pulumi_holdfast.azure.control_plane.component import AksCluster, ExistingAksCluster
     from pulumi_holdfast.ladder.json import JsonValue
     from pulumi_holdfast.ladder.machines import Machine
     from pulumi_holdfast.ladder.pools import Pool

@@ -16,12 +16,20 @@ from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey, stores_of
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Recovery
-from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
-from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.access import (
+    AuthorizedNetworks,
+    DnsEndpoint,
+    TrustedIssuer,
+    TrustedIssuerArgs,
+)
+from pulumi_holdfast.gcp.control_plane.component import (
+    ExistingGkeCluster,
+    ExistingGkeClusterArgs,
+    GkeCluster,
+    GkeClusterArgs,
+)
 from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
-from pulumi_holdfast.gcp.control_plane.existing import ExistingGkeCluster, ExistingGkeClusterArgs
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.gcp.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.gcp.identities import make_namespaces
 from pulumi_holdfast.gcp.network import network_of
 from pulumi_holdfast.gcp.pools import make_classes, make_pools, pool_summaries

@@ -18,14 +18,13 @@ from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, cap
 from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
 from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
 from pulumi_holdfast.kubernetes.admission.tenants import TenantBounds
-from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
+from pulumi_holdfast.kubernetes.fallback_controller.program import controller_archives, controller_images
 from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring
+from pulumi_holdfast.kubernetes.monitoring import Monitoring
 from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators

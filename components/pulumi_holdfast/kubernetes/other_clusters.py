@@ -21,8 +21,7 @@ from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.ladder.reachability.checks import Failed
 from pulumi_holdfast.ladder.reachability.elsewhere import check_checkpoints
-from pulumi_holdfast.ladder.reachability.facts import TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts
+from pulumi_holdfast.ladder.reachability.facts import TierFacts, read_exported, read_pool_facts
 from pulumi_holdfast.ladder.reachability.walk import check_tier
 
 if TYPE_CHECKING:

@@ -39,9 +39,9 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.facts import read_tiers
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import (

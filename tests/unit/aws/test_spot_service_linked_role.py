@@ -3,7 +3,7 @@
 import pytest
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
+from pulumi_holdfast.aws.karpenter.iam_roles import PATH, spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text
 

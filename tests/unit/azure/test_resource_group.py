@@ -2,7 +2,7 @@
 
 from pulumi import CustomResource
 
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import text, value
 

@@ -221,9 +221,10 @@ def test_the_program_refuses_exactly_what_the_pack_proves_wrong(
 
 
 def with_shape(resources: Sequence[StackResource], shape: dict[str, JsonValue]) -> list[StackResource]:
-    """The resources, with this one shape in each ladder."""
+    """The resources, with this one shape in each ladder, as the program writes it."""
+    written = {**shape, "cpu": str(shape["cpu"])}
     return [
-        replace(each, props={**each.props, "spec": {**obj(each.props["spec"]), "shapes": [shape]}})
+        replace(each, props={**each.props, "spec": {**obj(each.props["spec"]), "shapes": [written]}})
         if is_fallback_policy(each.type)
         else each
         for each in resources

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.kubernetes.controller_program import (
+from pulumi_holdfast.kubernetes.fallback_controller.program import (
+    LARGEST_CONFIG_MAP,
+    Archive,
     archive_of,
     controller_archives,
     package_modules,
     pinned_packages,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.program import LARGEST_CONFIG_MAP, Archive
 from pulumi_holdfast.ladder.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]

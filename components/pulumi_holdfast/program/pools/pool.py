@@ -15,8 +15,8 @@ from pulumi_holdfast.program.resources import Value, at, is_object
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from pulumi_holdfast.ladder.reachability.affinity import LabelValues
     from pulumi_holdfast.ladder.reachability.facts import PoolFacts
-    from pulumi_holdfast.ladder.reachability.label_values import LabelValues
     from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
     from pulumi_holdfast.program.resources import StackResource
 

@@ -8,7 +8,7 @@ import pulumi
 
 from pulumi_holdfast.config.clusters import OtherClusterSection
 from pulumi_holdfast.controller.kube.access import EXTENSION, GoogleExchange, exchange_of
-from pulumi_holdfast.gcp.control_plane.trusted_issuer import token_exchange
+from pulumi_holdfast.gcp.control_plane.access import token_exchange
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import config_map_data, volumes
 from pulumi_holdfast.kubernetes.other_clusters import other_clusters
 from pulumi_holdfast.ladder.json import Json

@@ -7,13 +7,13 @@ from pulumi_holdfast.ladder.labels import GPU_NODE, INSTANCE_TYPE, POOL
 from pulumi_holdfast.ladder.reachability.affinity import (
     UNDECLARED,
     LabelFact,
+    LabelValues,
     Requirement,
     any_holds,
     keys_of,
     label_of,
     term_holds,
 )
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 
 LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
 

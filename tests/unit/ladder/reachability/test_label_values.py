@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.ladder.reachability.label_values import OPERATORS, LabelValues
+from pulumi_holdfast.ladder.reachability.affinity import OPERATORS, LabelValues
 
 NONE: list[str] = []
 
