@@ -221,10 +221,9 @@ def test_the_program_refuses_exactly_what_the_pack_proves_wrong(
 
 
 def with_shape(resources: Sequence[StackResource], shape: dict[str, JsonValue]) -> list[StackResource]:
-    """The resources, with this one shape in each ladder, as the program writes it."""
-    written = {**shape, "cpu": str(shape["cpu"])}
+    """The resources, with this one shape in each ladder."""
     return [
-        replace(each, props={**each.props, "spec": {**obj(each.props["spec"]), "shapes": [written]}})
+        replace(each, props={**each.props, "spec": {**obj(each.props["spec"]), "shapes": [shape]}})
         if is_fallback_policy(each.type)
         else each
         for each in resources

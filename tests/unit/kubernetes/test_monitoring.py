@@ -1,5 +1,3 @@
-"""The dashboard and the alerts ask for metrics and labels that the controller really exposes."""
-
 import asyncio
 import json
 import re

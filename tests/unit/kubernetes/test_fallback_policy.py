@@ -1,5 +1,3 @@
-"""The CustomResourceDefinition of FallbackPolicy, and ladders as its objects."""
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
