@@ -151,7 +151,7 @@ def _missing_aws_command() -> Problem | None:
 
 
 def _aws_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.aws.preflight.usage import quota_uses
+    from pulumi_holdfast.aws.preflight.quotas import quota_uses
 
     return quota_uses(_read_aws(document, settings), stack, runner)
 

@@ -38,8 +38,8 @@ from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
 from pulumi_holdfast.aws.network import network_of
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import PoolDependencies, make_pools, pool_summaries
-from pulumi_holdfast.aws.preflight import check_account
 from pulumi_holdfast.aws.preflight.checks import keeps_checkpoint_key
+from pulumi_holdfast.aws.preflight.queries import check_account
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.config.paths import chart_source
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.network import Network
-    from pulumi_holdfast.aws.preflight import Account
+    from pulumi_holdfast.aws.preflight.checks import Account
     from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks
 
 

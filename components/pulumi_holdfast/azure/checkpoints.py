@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.azure.preflight import Subscription
+    from pulumi_holdfast.azure.preflight.checks import Subscription
     from pulumi_holdfast.kubernetes.other_clusters import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue
 

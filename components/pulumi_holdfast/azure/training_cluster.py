@@ -45,7 +45,7 @@ from pulumi_holdfast.azure.control_plane.control_plane import (
 from pulumi_holdfast.azure.identities import make_namespaces
 from pulumi_holdfast.azure.network import network_of
 from pulumi_holdfast.azure.pools import PoolDependencies, make_pools, pool_summaries
-from pulumi_holdfast.azure.preflight import check_subscription
+from pulumi_holdfast.azure.preflight.queries import check_subscription
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.naming import aks_node_group, part
 from pulumi_holdfast.config.paths import chart_source
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
-    from pulumi_holdfast.azure.preflight import Subscription
+    from pulumi_holdfast.azure.preflight.checks import Subscription
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,6 +94,15 @@ class CloudQueries:
         self._failed.append(f"{query}: {_reason(error)}")
 
 
+def refuse_or_warn(problems: Iterable[Problem], warnings: Iterable[str]) -> None:
+    """Raise ConfigError with every problem; without one, log the warnings to the engine."""
+    found = list(problems)
+    if found:
+        raise ConfigError(found)
+    for warning in warnings:
+        pulumi.log.warn(warning)
+
+
 def _reason(error: Exception) -> str:
     """The cloud's message, without the prefixes of the SDK and the engine."""
     text = " ".join(str(error).split())

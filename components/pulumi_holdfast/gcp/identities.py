@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.gcp.checkpoints import Store
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.gcp.config.sections import GcpPlatform, GcpPool
     from pulumi_holdfast.gcp.control_plane.component import ExistingGkeCluster, GkeCluster
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.machines import Machine
     from pulumi_holdfast.ladder.pools import Pool

@@ -33,7 +33,7 @@ from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.gcp.identities import make_namespaces
 from pulumi_holdfast.gcp.network import network_of
 from pulumi_holdfast.gcp.pools import make_classes, make_pools, pool_summaries
-from pulumi_holdfast.gcp.preflight import check_project
+from pulumi_holdfast.gcp.preflight.queries import check_project
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.preflight.checks import Project
 
 
 @dataclass(frozen=True, kw_only=True)

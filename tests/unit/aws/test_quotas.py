@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pulumi_holdfast.aws.preflight.checks import preflight_problems, quota_demands
+from pulumi_holdfast.aws.preflight.checks import preflight_problems
+from pulumi_holdfast.aws.preflight.quotas import quota_demands, quota_of, quota_uses
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, read_reservation
-from pulumi_holdfast.aws.preflight.usage import quota_uses
 from pulumi_holdfast.config.preflight import CommandResult, QuotaUse, report
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
-from pulumi_holdfast.ladder.machines.ec2_quotas import quota_of
 from tests.support.builders.configurations import Document, aws_platform, entry
 from tests.support.fakes.aws_account import account
 

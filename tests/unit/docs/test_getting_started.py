@@ -14,7 +14,7 @@ import yaml
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.network import ISOLATED_SERVICES
-from pulumi_holdfast.aws.preflight.checks import quota_demands
+from pulumi_holdfast.aws.preflight.quotas import quota_demands
 from pulumi_holdfast.azure import role_assignments as azure
 from pulumi_holdfast.azure.config.sections import AzurePlatform, Login, Scaling
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN

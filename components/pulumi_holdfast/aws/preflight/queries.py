@@ -18,11 +18,18 @@ from pulumi_aws.servicequotas import get_service_quota
 
 from pulumi_holdfast.aws.control_plane.control_plane import log_group_name
 from pulumi_holdfast.aws.karpenter.iam_roles import PATH
-from pulumi_holdfast.aws.preflight.checks import CHECKPOINTS, Account, Existing, quota_demands
+from pulumi_holdfast.aws.preflight.checks import (
+    CHECKPOINTS,
+    Account,
+    Existing,
+    preflight_problems,
+    preflight_warnings,
+)
 from pulumi_holdfast.aws.preflight.existing_cluster import existing_eks
+from pulumi_holdfast.aws.preflight.quotas import quota_demands
 from pulumi_holdfast.aws.preflight.reservations import reservations_of
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.preflight import CloudQueries
+from pulumi_holdfast.config.preflight import CloudQueries, refuse_or_warn
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CapacityType
@@ -231,3 +238,13 @@ def _secrets_key(cluster: str, options: pulumi.InvokeOptions) -> str | None:
 def _has_log_group(cluster: str, options: pulumi.InvokeOptions) -> bool:
     name = log_group_name(cluster)
     return name in get_log_groups(log_group_name_prefix=name, opts=options).log_group_names
+
+
+def check_account(platform: AwsPlatform, stack: str, *, parent: pulumi.Resource) -> Account:
+    """Query the account of the provider of the component `parent`, and check that it can hold the stack of this name.
+
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
+    """
+    account = AccountQueries(platform, stack, parent=parent).account()
+    refuse_or_warn(preflight_problems(platform, account), preflight_warnings(platform, account))
+    return account

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     #: Gets a URL of Azure Resource Manager. Raises an exception with the reason if that fails.
     Get: TypeAlias = Callable[[str], Json]
 
-    from pulumi_holdfast.config.preflight import QuotaUse, Runner
+    from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.labels import CapacityType
 
