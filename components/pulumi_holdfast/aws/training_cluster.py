@@ -42,7 +42,7 @@ from pulumi_holdfast.aws.preflight.checks import keeps_checkpoint_key
 from pulumi_holdfast.aws.preflight.queries import check_account
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.config.paths import chart_source
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import eks_rules, karpenter_rules
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback

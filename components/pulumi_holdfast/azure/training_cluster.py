@@ -47,8 +47,8 @@ from pulumi_holdfast.azure.network import network_of
 from pulumi_holdfast.azure.pools import PoolDependencies, make_pools, pool_summaries
 from pulumi_holdfast.azure.preflight.queries import check_subscription
 from pulumi_holdfast.config import naming
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.config.naming import aks_node_group, part
-from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback

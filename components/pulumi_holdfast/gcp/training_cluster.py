@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import pulumi
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.paths import chart_source
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey, stores_of
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Recovery
 from pulumi_holdfast.gcp.control_plane.access import (

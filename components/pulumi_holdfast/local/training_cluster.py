@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.config.paths import chart_source, in_project
+from pulumi_holdfast.config.loader import chart_source, in_project
 from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
 from pulumi_holdfast.kubernetes.cluster_services import (
     AdmissionPlan,

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.pod_requests import effective_requests
 from pulumi_holdfast.ladder.quantities import (
     CPU_PATTERN,
     LONGEST_DURATION,
@@ -18,6 +17,7 @@ from pulumi_holdfast.ladder.quantities import (
     MOST_MEMORY_MIB,
     AmountError,
     DurationError,
+    effective_requests,
     format_cpu,
     format_duration,
     format_memory,

@@ -125,7 +125,7 @@ def test_the_limit_of_an_archive_is_that_of_a_config_map() -> None:
     assert LARGEST_CONFIG_MAP == 1_048_576
 
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def names(archive: Archive) -> list[str]:
