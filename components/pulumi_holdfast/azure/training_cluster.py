@@ -58,8 +58,6 @@ from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day

@@ -17,7 +17,7 @@ from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Input
 
     from pulumi_holdfast.ladder.json import Json, JsonValue
 

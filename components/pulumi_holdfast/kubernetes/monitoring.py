@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pulumi import ComponentResource, ResourceOptions
 
@@ -111,11 +111,6 @@ def rule_group() -> Json:
     ]
     return {"name": NAME, "rules": rules}
 
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pulumi_holdfast.ladder.json import Json, JsonValue
 
 #: Grafana identifies a dashboard by it; the same one is updated, not duplicated.
 UID: Final = "holdfast-fallback"

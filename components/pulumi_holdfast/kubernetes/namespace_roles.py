@@ -63,7 +63,7 @@ class NamespaceRoles(ComponentResource):
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pulumi_holdfast.ladder.json import Json
 

@@ -17,7 +17,7 @@ from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Output
+    from pulumi import Output
 
     from pulumi_holdfast.aws.policy_documents import Place
     from pulumi_holdfast.ladder.json import Json

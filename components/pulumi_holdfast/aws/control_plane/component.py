@@ -33,7 +33,7 @@ from pulumi_holdfast.aws.policy_documents import Place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Resource
     from pulumi_aws.eks import Cluster
     from pulumi_aws.eks.outputs import ClusterIdentity, ClusterIdentityOidc
     from pulumi_eks import Cluster as PackageCluster

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import pulumi
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.config.preflight import CloudQueries
     from pulumi_holdfast.ladder.json import Json
 
 #: Zones without EKS, by the ids that are the same in every account.

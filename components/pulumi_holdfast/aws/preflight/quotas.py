@@ -82,7 +82,7 @@ def _group(letters: str) -> str:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.preflight.quotas import Ec2Quota

@@ -19,7 +19,6 @@ from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi import Input
     from pulumi_azure_native.containerservice import ManagedClusterAPIServerAccessProfileArgsDict
 
     from pulumi_holdfast.ladder.json import Json, JsonValue

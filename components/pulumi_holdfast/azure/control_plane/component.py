@@ -36,13 +36,13 @@ from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Resource
     from pulumi_azure_native.containerservice import (
         GetManagedClusterResult,
         ListManagedClusterUserCredentialsResult,
     )
 
-    from pulumi_holdfast.azure.control_plane.access import ApiServer, ApiServerAccess, Login
+    from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import (
         Maintenance,
         Scaling,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.ladder.json import Json
-    from pulumi_holdfast.ladder.labels import CapacityType
 
 
 @dataclass(frozen=True, kw_only=True)

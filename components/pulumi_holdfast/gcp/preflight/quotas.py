@@ -25,10 +25,9 @@ from pulumi_holdfast.ladder.machines import Machine, boot_disk_of, machine_catal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pulumi_holdfast.config.preflight import QuotaUse, Runner
+    from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.ladder.json import Json, JsonValue
-    from pulumi_holdfast.ladder.machines import Machine
 
 
 @dataclass(frozen=True, order=True)
