@@ -128,7 +128,7 @@ def _aws_charges(platform: AwsPlatform) -> Iterator[Charge]:
 
 def _gcp_charges(platform: GcpPlatform) -> Iterator[Charge]:
     from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster, GcpNewNetwork
-    from pulumi_holdfast.gcp.preflight.queries import zones_of_cluster
+    from pulumi_holdfast.gcp.preflight.quotas import zones_of_cluster
 
     cluster = platform.cluster
     if isinstance(cluster, GcpCluster):

@@ -19,8 +19,8 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZone,
     BlobZoneArgs,
 )
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR
+from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.gcp import checkpoints as gcs
 from pulumi_holdfast.gcp import identities as gcs_access
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of

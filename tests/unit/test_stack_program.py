@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from pulumi_holdfast.clouds import CLOUDS, Cloud, Settings
-from pulumi_holdfast.config.network_validation import placeholder_address_problems
+from pulumi_holdfast.config.cidrs import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.stack_program import load_platform, run

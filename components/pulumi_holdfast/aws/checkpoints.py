@@ -22,11 +22,7 @@ from pulumi_aws.s3 import (
 
 from pulumi_holdfast.aws.policy_documents import Statement, document
 from pulumi_holdfast.config.errors import format_value
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import (
-    USE_OTHER_STORE,
-    bucket_in,
-    home_checkpoints,
-)
+from pulumi_holdfast.kubernetes.other_clusters import USE_OTHER_STORE, bucket_in, home_checkpoints
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_KEYS
 from pulumi_holdfast.ladder.json import mapping
 
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
+    from pulumi_holdfast.kubernetes.other_clusters import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue
 
 

@@ -18,14 +18,14 @@ from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_
 from pulumi_holdfast.kubernetes.labels import transformation
 from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from pulumi_holdfast.kubernetes.network import EKS_ENDPOINTS
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
+from pulumi_holdfast.kubernetes.other_clusters import users_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi_holdfast.aws.checkpoints import Store
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 _ROLE: Final = "aws:iam/role:Role"

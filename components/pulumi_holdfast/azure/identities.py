@@ -12,15 +12,15 @@ from pulumi_azure_native.managedidentity import FederatedIdentityCredential, Use
 from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
-from pulumi_holdfast.kubernetes.ordering import tied_to
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
+from pulumi_holdfast.kubernetes.other_clusters import users_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi_holdfast.azure.checkpoints import Store
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The annotation of a service account that names the identity of its pods.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object
 from pulumi_holdfast.ladder.json import mapping, sequence
 
 if TYPE_CHECKING:

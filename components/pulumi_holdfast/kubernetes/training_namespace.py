@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pulumi import ComponentResource, Output, ResourceOptions
 
 from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND, ladder_spec
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, role_ref
 from pulumi_holdfast.kubernetes.network import network_policy, training_spec
 from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE, RAY_SUBJECT

@@ -6,8 +6,12 @@ import pytest
 import yaml
 
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC
-from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, group_of
-from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
+from pulumi_holdfast.kubernetes.namespace_roles import (
+    NamespaceRole,
+    NamespaceRoles,
+    NamespaceRolesArgs,
+    group_of,
+)
 from pulumi_holdfast.kubernetes.network import API_VERSION, KIND, NAME
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from pulumi import Output
 
-from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from pulumi_holdfast.aws.control_plane.access import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.controller.kube.access import from_kubeconfig
 from pulumi_holdfast.controller.kube.client import (
     JOB,

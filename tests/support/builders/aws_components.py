@@ -14,22 +14,19 @@ from pulumi_holdfast.aws.control_plane.access import (
     GroupMembersArgs,
     NodeAccess,
     NodeAccessArgs,
+    TrustedIssuer,
+    TrustedIssuerArgs,
 )
-from pulumi_holdfast.aws.control_plane.addon_versions import (
-    KUBERNETES_VERSIONS,
-    AddonVersions,
-    addon_versions,
-)
+from pulumi_holdfast.aws.control_plane.addons import KUBERNETES_VERSIONS, AddonVersions, addon_versions
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
 from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]

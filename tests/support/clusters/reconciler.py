@@ -20,7 +20,7 @@ from urllib.error import URLError
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod, pod_selectors
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import (

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from pulumi_holdfast.aws.config.sections import AwsNewNetwork, AwsPlatform
-from pulumi_holdfast.aws.preflight import Account
 from pulumi_holdfast.aws.preflight.checks import (
+    Account,
     Existing,
     keeps_checkpoint_key,
     preflight_problems,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pulumi import Output
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, shape_object
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object, shape_object
 from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,

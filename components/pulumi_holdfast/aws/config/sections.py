@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS
+from pulumi_holdfast.aws.control_plane.addons import ADDONS
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.cidrs import FEWEST_ZONES, MOST_ZONES
 from pulumi_holdfast.config.clusters import AcceptedClusterSection
@@ -38,7 +38,7 @@ from pulumi_holdfast.config.sections import (
     RetainDays,
     network_of,
 )
-from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole
+from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRole
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_machines

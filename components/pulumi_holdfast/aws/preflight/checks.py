@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.aws.checkpoints import key_description
 from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.access import AWS_CLI
-from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS, addon_versions
+from pulumi_holdfast.aws.control_plane.addons import ADDONS, addon_versions
 from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
+from pulumi_holdfast.aws.preflight.quotas import Ec2Quota, QuotaDemand, increase_command, quota_demands
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known
@@ -20,13 +21,11 @@ from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import zones_of
-from pulumi_holdfast.ladder.machines.ec2_quotas import Ec2Quota, quota_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
-    from pulumi_holdfast.ladder.machines import Machine
 
 
 #: What the name of a cluster's CheckpointBucket ends with.
@@ -340,65 +339,8 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
             )
 
 
-def increase_command(quota: Ec2Quota, vcpus: int | str, region: str) -> str:
-    """The command that requests a larger quota."""
-    return (
-        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
-        f"--desired-value {vcpus} --region {region}"
-    )
-
-
 def _how(pool: AwsPool) -> str:
     return "on spot" if pool.capacity.value == "spot" else "on demand"
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuotaDemand:
-    """Machines of one field of the configuration that count against one quota.
-
-    `smallest` and `largest` are the vCPUs of one machine, `count` is the largest number of machines. With `is_all`, all
-    machines of the field count against this quota.
-    """
-
-    field: str
-    quota: Ec2Quota
-    smallest: int
-    largest: int
-    count: int
-    is_all: bool
-
-    @property
-    def vcpus(self) -> int:
-        """The vCPUs of `count` of the largest machines."""
-        return self.largest * self.count
-
-
-def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
-    """The most that a stack may run at a time, by quota."""
-    if not isinstance(platform.cluster, AwsExistingCluster):
-        count, at = platform.cluster.system_nodes.count, f"{PLATFORM}.cluster.systemNodes"
-        yield from _needs(platform.system_machines(), CapacityType.ON_DEMAND, count, at)
-    for index, pool in enumerate(platform.pools):
-        machines = pool.machines(platform.region)
-        yield from _needs(machines, pool.capacity, pool.max_nodes, f"{PLATFORM}.pools[{index}]")
-
-
-def _needs(
-    machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str
-) -> Iterator[QuotaDemand]:
-    by_quota: dict[Ec2Quota | None, list[int]] = {}
-    for machine in machines:
-        by_quota.setdefault(quota_of(machine.name, capacity), []).append(machine.vcpus)
-    for quota, vcpus in by_quota.items():
-        if quota is not None:
-            yield QuotaDemand(
-                field=field,
-                quota=quota,
-                smallest=min(vcpus),
-                largest=max(vcpus),
-                count=count,
-                is_all=len(by_quota) == 1,
-            )
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:

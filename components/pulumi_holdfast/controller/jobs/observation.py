@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.controller.jobs.actions import JobEvent
     from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
     from pulumi_holdfast.controller.jobs.state import Ledger, Pace
-    from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import CapacityType
 

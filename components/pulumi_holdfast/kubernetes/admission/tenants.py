@@ -13,7 +13,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_holdfast.kubernetes.admission.expressions import CREATES, affinity_terms, text, texts
 from pulumi_holdfast.kubernetes.admission.job_expressions import HERE
 from pulumi_holdfast.kubernetes.admission.rayjob import ray_tokens_spec
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import (
     admission_policy,
     in_training_namespaces,

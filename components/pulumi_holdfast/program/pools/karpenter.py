@@ -19,9 +19,8 @@ from pulumi_holdfast.ladder.labels import (
     ZONE,
 )
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, zones_of
-from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, LabelFact
+from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, LabelFact, LabelValues
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import KubeletSettings, machine_capacity
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner, machine_labels
 from pulumi_holdfast.ladder.reachability.node_pool_requirements import (

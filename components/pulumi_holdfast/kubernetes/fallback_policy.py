@@ -1,10 +1,13 @@
-"""Converts a ladder and the facts of its pools to the specification of a FallbackPolicy."""
+"""The FallbackPolicy: its CustomResourceDefinition, and a ladder as an object of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pulumi_holdfast.ladder.fallback_policy import SETTINGS, TIER_FIELDS, WINDOW
+from pulumi import ResourceOptions
+
+from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
+from pulumi_holdfast.ladder.fallback_policy import POLICY_SCHEMA, SETTINGS, TIER_FIELDS, WINDOW
 from pulumi_holdfast.ladder.fields import written
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.ladder import Ladder, Tier
@@ -18,6 +21,55 @@ from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape, format_device, is_in_bytes
 from pulumi_holdfast.ladder.taints import Toleration
 from pulumi_holdfast.ladder.windows import ALWAYS, CapacityWindow
+
+GROUP = "holdfast.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "FallbackPolicy"
+PLURAL = "fallbackpolicies"
+DEFINITION = f"{PLURAL}.{GROUP}"
+
+
+def definition_spec() -> Json:
+    """Return the specification of the CustomResourceDefinition."""
+    return {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {
+            "kind": KIND,
+            "listKind": f"{KIND}List",
+            "plural": PLURAL,
+            "singular": KIND.lower(),
+            "shortNames": ["fbp"],
+        },
+        "versions": [
+            {
+                "name": VERSION,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": POLICY_SCHEMA},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [
+                    {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},
+                    {"name": "Last", "type": "string", "jsonPath": ".spec.tiers[-1:].pool"},
+                    {"name": "Failures", "type": "string", "jsonPath": ".spec.failures", "priority": 1},
+                    {"name": "Jobs", "type": "integer", "jsonPath": ".status.jobs"},
+                    {"name": "Status", "type": "string", "jsonPath": ".status.summary"},
+                    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                ],
+            }
+        ],
+    }
+
+
+def fallback_policy_definition(name: str, opts: ResourceOptions | None = None) -> KubernetesObject:
+    """Create the CustomResourceDefinition `fallbackpolicies.holdfast.dev`.
+
+    It is deleted with the stack, because its objects are configuration that every `up` writes again. Namespaces depend on it,
+    so their ladders are deleted first.
+    """
+    fields = {"metadata": {"name": DEFINITION}, "spec": definition_spec()}
+    return KubernetesObject(name, "apiextensions.k8s.io/v1", "CustomResourceDefinition", fields, opts=opts)
 
 
 def facts_object(facts: PoolSummary) -> Json:

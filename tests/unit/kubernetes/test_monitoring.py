@@ -1,5 +1,3 @@
-"""The dashboard and the alerts ask for metrics and labels that the controller really exposes."""
-
 import asyncio
 import json
 import re
@@ -19,9 +17,14 @@ from pulumi_holdfast.controller.loop.controller import Controller
 from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics, Sample
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.kubernetes.fallback_controller.component import LABELS, PORT, metrics_service_spec
-from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS, rule_group
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring, service_monitor_spec
-from pulumi_holdfast.kubernetes.monitoring.dashboard import PANELS, dashboard
+from pulumi_holdfast.kubernetes.monitoring import (
+    ALERTS,
+    PANELS,
+    Monitoring,
+    dashboard,
+    rule_group,
+    service_monitor_spec,
+)
 from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects

@@ -1,14 +1,13 @@
-"""The CustomResourceDefinition of FallbackPolicy, and ladders as its objects."""
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from pulumi_holdfast.kubernetes.fallback_policy.definition import definition_spec, fallback_policy_definition
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import (
+from pulumi_holdfast.kubernetes.fallback_policy import (
+    definition_spec,
     facts_object,
+    fallback_policy_definition,
     ladder_spec,
     machine_capacity_object,
 )
