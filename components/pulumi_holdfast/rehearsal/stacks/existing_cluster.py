@@ -82,7 +82,7 @@ def _make_eks(platform: "AwsPlatform", name: str) -> None:
 
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.network import network_of
-    from pulumi_holdfast.aws.preflight import check_account
+    from pulumi_holdfast.aws.preflight.queries import check_account
     from pulumi_holdfast.aws.training_cluster import cluster_of
 
     owner = pulumi.ComponentResource("holdfast:rehearsal:Owner", "owner")
