@@ -23,7 +23,8 @@ from pulumi_holdfast.aws.control_plane.access import (
     TrustedIssuer,
     TrustedIssuerArgs,
 )
-from pulumi_holdfast.aws.control_plane.addons import DefaultStorageClass, addon_versions
+from pulumi_holdfast.aws.control_plane.addon_versions import addon_versions
+from pulumi_holdfast.aws.control_plane.addons import default_storage_class
 from pulumi_holdfast.aws.control_plane.component import (
     EksCluster,
     EksClusterArgs,
@@ -145,7 +146,7 @@ class TrainingCluster(pulumi.ComponentResource):
         caches = _pull_through_cache(platform, account, karpenter, parent=self)
         device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
         if platform.existing_cluster is None:
-            DefaultStorageClass(naming.part(name, "storage"), opts=services.after())
+            default_storage_class(naming.part(name, "storage"), opts=services.after())
         operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,

@@ -17,7 +17,11 @@ from pulumi_holdfast.aws.control_plane.access import (
     TrustedIssuer,
     TrustedIssuerArgs,
 )
-from pulumi_holdfast.aws.control_plane.addons import KUBERNETES_VERSIONS, AddonVersions, addon_versions
+from pulumi_holdfast.aws.control_plane.addon_versions import (
+    KUBERNETES_VERSIONS,
+    AddonVersions,
+    addon_versions,
+)
 from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs

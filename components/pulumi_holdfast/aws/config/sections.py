@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from pulumi_holdfast.aws.control_plane.addons import ADDONS
+from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.cidrs import FEWEST_ZONES, MOST_ZONES
 from pulumi_holdfast.config.clusters import AcceptedClusterSection

@@ -1,14 +1,10 @@
-"""The EKS add-ons of a cluster, and its default StorageClass.
-
-EKS publishes builds of add-ons for each Kubernetes version. They are pinned together: "the most recent" would change the
-plan of an unchanged stack.
-"""
+"""The EKS add-ons of a cluster, and its default StorageClass."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from pulumi_holdfast.aws.control_plane.addons import AddonVersions
+    from pulumi_holdfast.aws.control_plane.addon_versions import AddonVersions
     from pulumi_holdfast.aws.policy_documents import Place
     from pulumi_holdfast.ladder.json import Json
 
@@ -190,83 +186,29 @@ def _addon(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddonVersions:
-    """The versions of the seven add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
-
-    vpc_cni: str
-    kube_proxy: str
-    pod_identity_agent: str
-    coredns: str
-    ebs_csi: str
-    metrics_server: str
-    node_monitoring: str
-
-
-_BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
-    "1.36": AddonVersions(
-        vpc_cni="v1.22.4-eksbuild.3",
-        kube_proxy="v1.36.0-eksbuild.25",
-        pod_identity_agent="v1.3.10-eksbuild.3",
-        coredns="v1.14.3-eksbuild.23",
-        ebs_csi="v1.66.0-eksbuild.1",
-        metrics_server="v0.8.1-eksbuild.10",
-        node_monitoring="v1.6.4-eksbuild.1",
-    )
-}
-
-#: The add-ons by the name that EKS gives them, with their field here.
-ADDONS: Final[Mapping[str, str]] = {
-    "vpc-cni": "vpc_cni",
-    "kube-proxy": "kube_proxy",
-    "eks-pod-identity-agent": "pod_identity_agent",
-    "coredns": "coredns",
-    "aws-ebs-csi-driver": "ebs_csi",
-    "metrics-server": "metrics_server",
-    "eks-node-monitoring-agent": "node_monitoring",
-}
-
-#: The Kubernetes versions with add-on versions, oldest first.
-KUBERNETES_VERSIONS: Final = tuple(_BY_KUBERNETES)
-
-
-def addon_versions(kubernetes_version: str, pins: Mapping[str, str] | None = None) -> AddonVersions | None:
-    """Return the add-on versions for a Kubernetes version (a minor version), None for a version without any.
-
-    `pins` are other versions, by the names of add-ons.
-    """
-    found = _BY_KUBERNETES.get(kubernetes_version)
-    other = {ADDONS[name]: version for name, version in (pins or {}).items()}
-    return None if found is None else replace(found, **other)
-
-
 #: The annotation that makes a class the default.
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 NAME: Final = "gp3"
 
 
-class DefaultStorageClass(ComponentResource):
-    """The class of volume claims that name none (`holdfast:index:DefaultStorageClass`).
+def default_storage_class(name: str, opts: ResourceOptions | None = None) -> KubernetesObject:
+    """Create the class of volume claims that name none: the StorageClass `gp3` of the EBS driver.
 
-    Creates the StorageClass `gp3` of the EBS driver: encrypted volumes, created in the zone of the first pod that mounts
-    them. Without a default such a claim stays pending, and so do its pods. Create it after the driver.
+    Its volumes are encrypted, and in the zone of the first pod that mounts them. Without a default such a claim stays pending,
+    and so do its pods. Create it after the driver.
     """
-
-    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
-        super().__init__("holdfast:index:DefaultStorageClass", name, None, opts)
-        KubernetesObject(
-            f"{name}-gp3",
-            "storage.k8s.io/v1",
-            "StorageClass",
-            {
-                "metadata": {"name": NAME, "annotations": {IS_DEFAULT: "true"}},
-                "provisioner": "ebs.csi.aws.com",
-                "parameters": {"type": "gp3", "encrypted": "true"},
-                "volumeBindingMode": "WaitForFirstConsumer",
-                "allowVolumeExpansion": True,
-                "reclaimPolicy": "Delete",
-            },
-            opts=ResourceOptions(parent=self),
-        )
-        self.register_outputs({})
+    return KubernetesObject(
+        f"{name}-gp3",
+        "storage.k8s.io/v1",
+        "StorageClass",
+        {
+            "metadata": {"name": NAME, "annotations": {IS_DEFAULT: "true"}},
+            "provisioner": "ebs.csi.aws.com",
+            "parameters": {"type": "gp3", "encrypted": "true"},
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+            "reclaimPolicy": "Delete",
+        },
+        opts=opts,
+    )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pulumi_aws.eks.outputs import ClusterIdentity, ClusterIdentityOidc
     from pulumi_eks import Cluster as PackageCluster
 
-    from pulumi_holdfast.aws.control_plane.addons import AddonVersions
+    from pulumi_holdfast.aws.control_plane.addon_versions import AddonVersions
     from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
 
 #: One of the two ranges from which EKS chooses by default; the stack's VPC must not overlap it.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.aws.checkpoints import key_description
 from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.access import AWS_CLI
-from pulumi_holdfast.aws.control_plane.addons import ADDONS, addon_versions
+from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS, addon_versions
 from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
 from pulumi_holdfast.aws.preflight.quotas import Ec2Quota, QuotaDemand, increase_command, quota_demands
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, reservation_problems

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pulumi_holdfast.aws.control_plane.addons import KUBERNETES_VERSIONS, addon_versions
+from pulumi_holdfast.aws.control_plane.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from pulumi_holdfast.ladder.taints import SYSTEM as SYSTEM_TAINT
 from tests.support.builders.aws_components import recorded_cluster, versions
 from tests.support.fakes.pulumi_engine import Recorded, Recording
