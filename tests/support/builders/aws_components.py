@@ -22,7 +22,12 @@ from pulumi_holdfast.aws.control_plane.addon_versions import (
     AddonVersions,
     addon_versions,
 )
-from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
+from pulumi_holdfast.aws.control_plane.component import (
+    EksCluster,
+    EksClusterArgs,
+    ExistingEksCluster,
+    ExistingEksClusterArgs,
+)
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
 from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
@@ -152,6 +157,17 @@ def _pull_through_cache() -> object:
 #: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
+    "existing-cluster": lambda: ExistingEksCluster(
+        "cluster",
+        ExistingEksClusterArgs(
+            cluster_name=CLUSTER,
+            region="us-west-2",
+            endpoint="https://e",
+            certificate_authority="YQ==",
+            issuer="https://i",
+            security_group_id="sg-1",
+        ),
+    ),
     "trusted-issuer": lambda: TrustedIssuer(
         "issuer",
         TrustedIssuerArgs(cluster_name=CLUSTER, cluster="home", issuer="https://i", audience="https://a"),
