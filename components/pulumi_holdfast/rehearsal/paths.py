@@ -54,10 +54,13 @@ class Workspace:
     def tools_dir(self) -> Path:
         """What `holdfast tools` makes, beside the pins of a checkout; with an installed package, in the user's cache.
 
-        They take 700 MB: the projects of a user share those of a version.
+        They take 700 MB: the projects of a user share those of a version, except for a project that has its own.
         """
         if (self.tools_root / _PROJECT).is_file():
             return self.tools_root / ".tools"
+        own = self.project_root / ".tools"
+        if own.is_dir():
+            return own
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "holdfast" / f"tools-{version('pulumi-holdfast')}"
 
