@@ -147,6 +147,8 @@ def test_cpus_beyond_the_quota_are_rejected_and_pods_that_request_nothing_counte
 def test_objects_beyond_the_quota_are_rejected(client: KubeClient) -> None:
     define_kinds(client)
     namespace = make_training_namespace(client, limits(objects=3, storage_mib=1024))
+    # Until the controller of quotas has found a new kind, all of its objects are refused.
+    wait_until_counted(client, namespace, {"count/jobsets.jobset.x-k8s.io": "0", "count/rayjobs.ray.io": "0"})
     kinds: tuple[Json, ...] = (
         jobset(replicated_job(pod_template())),
         rayjob(worker_group(pod_template())),
