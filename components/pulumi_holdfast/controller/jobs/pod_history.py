@@ -103,8 +103,11 @@ def with_pod(history: PodHistory, pod: Json, now: datetime, *, is_deleted: bool 
 
     Called for every watch event: several may pass between two reconciliations.
     """
-    record = _updated(history.pods.get(uid_of(pod)), pod, now)
-    pods = {**history.pods, uid_of(pod): replace(record, is_there=not is_deleted)}
+    before = history.pods.get(uid_of(pod))
+    record = _with_presence(_updated(before, pod, now), is_there=not is_deleted)
+    if record is before:
+        return history
+    pods = {**history.pods, uid_of(pod): record}
     if len(pods) > _MOST_RECORDS:
         # Users may create and delete pods without end; the losses before these are counted in the job's state.
         departed = [uid for uid, each in pods.items() if not each.is_there]
