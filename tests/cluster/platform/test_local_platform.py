@@ -79,7 +79,7 @@ def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient)
         label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter, fallback-controller)",
     )
     assert len(pods) == 4
-    assert {mapping(each["spec"])["priorityClassName"] for each in pods} == {SYSTEM_PRIORITY_CLASS}
+    assert {str(mapping(each["spec"])["priorityClassName"]) for each in pods} == {SYSTEM_PRIORITY_CLASS}
     programs = " ".join(processes_of(stack.workspace))
     for program in (
         "jobset-controller",
