@@ -14,9 +14,9 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
     LEASE_RULES,
     PLACEHOLDER_RULES,
     SUBJECT,
-    role_ref,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import NAME, binding_spec, policy_spec
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
