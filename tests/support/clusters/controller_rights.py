@@ -14,7 +14,6 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
     LEASE_RULES,
     PLACEHOLDER_RULES,
     SUBJECT,
-    role_ref,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
     NAME,
@@ -22,6 +21,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
     policy_spec,
     predecessor_specs,
 )
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig

@@ -16,7 +16,7 @@ from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Rules,
 )
 from pulumi_holdfast.rehearsal.clouds.machines import SimulatedMachine, machines_in
-from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.clouds.schema import Schema, fits
 from pulumi_holdfast.rehearsal.clouds.sdk import Property, PropertyType, ValueKind, output_properties
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState, Inventory
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value, has_unknown, reveal
@@ -242,13 +242,19 @@ def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]
 
 
 def _rest_unknown(given: Value, output: Property | None) -> Value:
-    """Return an input as an output of a preview: the cloud may fill in what an object leaves out (`clusterSecurityGroupId`)."""
+    """Return an input as an output of a preview.
+
+    The cloud may fill in what an object leaves out (`clusterSecurityGroupId`), and the SDK refuses what has another kind in the
+    outputs: the ids of an identity are a list in a program, and then a mapping.
+    """
     if given is None:
         return UNKNOWN
     shapes = [each.shape for each in output.types if each.shape is not None] if output else []
     if not isinstance(given, Mapping) or not shapes:
         return given
-    return {**dict.fromkeys(output_properties(shapes[0]), UNKNOWN), **given}
+    members = output_properties(shapes[0])
+    kept = {name: each for name, each in given.items() if name in members and fits(each, members[name].types)}
+    return {**dict.fromkeys(members, UNKNOWN), **kept}
 
 
 def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:

@@ -1,52 +1,29 @@
 """Backoffs grow, are spread at random, and respect Retry-After; pages have as many objects as can be read."""
 
 import random
-from collections.abc import AsyncGenerator, Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.kube.client import JOBSET, TOO_LARGE, ApiError, Backoff, Client
-from pulumi_holdfast.ladder.json import Json, JsonValue
 from tests.support.coroutines import in_event_loop
-
-
-class LargeObjects:
-    """An API server with so many objects, of which an answer may have four."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self.limits = list[int]()
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: JsonValue = None,
-        content_type: str = "application/json",
-        seconds: float = 30.0,
-    ) -> Json:
-        given, begun = query or {}, int((query or {}).get("continue", "0"))
-        self.limits.append(int(given["limit"]))
-        ended = min(self._number, begun + self.limits[-1])
-        if ended - begun > 4:
-            raise ApiError(TOO_LARGE, "RequestEntityTooLarge", "too long")
-        metadata = {"continue": str(ended)} if ended < self._number else {}
-        return {"metadata": metadata, "items": [{"metadata": {"name": str(n)}} for n in range(begun, ended)]}
-
-    def lines(self, path: str, query: Mapping[str, str], *, silent_seconds: float) -> AsyncGenerator[bytes]:
-        raise NotImplementedError
+from tests.support.fakes.api_server import FakeApi, Sent
 
 
 @in_event_loop
 async def test_pages_are_smaller_after_an_answer_that_is_too_long() -> None:
-    server = LargeObjects(40)
+    def refuse_more_than_four(sent: Sent) -> None:
+        if min(int(sent.query["limit"]), 40 - int(sent.query.get("continue", "0"))) > 4:
+            raise ApiError(TOO_LARGE, "RequestEntityTooLarge", "too long")
+
+    server = FakeApi(page=500)
+    for number in range(40):
+        await server.put(JOBSET, {"metadata": {"name": f"job-{number}", "namespace": "vision"}})
+    server.fail = refuse_more_than_four
     found = [each async for each in Client(server).each(JOBSET, namespace="vision", labels="")]
     assert len(found) == 40
-    assert server.limits[0] == 500
-    assert len(server.limits) < 40
+    assert server.sent[0].query["limit"] == "500"
+    assert len(server.sent) < 40
 
 
 @given(attempts=st.integers(1, 2000), seed=st.integers(0, 100))
