@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -48,6 +49,12 @@ QUOTA = "training"
 #: What jobs consist of, which stays when they have ended: each with its Service and its claims, and pods with their Jobs.
 _COUNTED: Final = ("configmaps", "jobsets.jobset.x-k8s.io", "rayclusters.ray.io", "rayjobs.ray.io")
 _COUNTED_BY_POD: Final = ("jobs.batch", "persistentvolumeclaims", "pods", "services")
+
+#: Kubernetes refuses all objects of a kind until its controller of quotas has found the kind, which takes up to 5 minutes in a
+#: new cluster: without this wait, `pulumi up` ends before a JobSet can be created.
+_WAIT_UNTIL_COUNTED: Final = json.dumps(
+    ["jsonpath={.status.used.count/" + kind.replace(".", r"\.") + "}" for kind in _COUNTED]
+)
 
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
@@ -104,8 +111,8 @@ class TrainingNamespace(ComponentResource):
     jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, the
     ResourceQuota and the LimitRange `training`, with `network` the NetworkPolicy `holdfast`, and the RoleBindings
     that let Ray's operator run its jobs, the fallback controller move them, and those of other clusters write the
-    copies of theirs. Depend on the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
-    FallbackController.
+    copies of theirs. Depend on the definition of FallbackPolicy, Operators, TrainingAdmission, JobAdmission, JobValidation
+    and FallbackController: the quota is created once Kubernetes counts JobSets and Ray's kinds.
     """
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
@@ -186,7 +193,11 @@ class TrainingNamespace(ComponentResource):
                 "v1",
                 "ResourceQuota",
                 {
-                    "metadata": {"name": QUOTA, "namespace": args.namespace},
+                    "metadata": {
+                        "name": QUOTA,
+                        "namespace": args.namespace,
+                        "annotations": {"pulumi.com/waitFor": _WAIT_UNTIL_COUNTED},
+                    },
                     "spec": {"hard": quota_limits(quota)},
                 },
                 opts=inside,
