@@ -52,9 +52,7 @@ _COUNTED_BY_POD: Final = ("jobs.batch", "persistentvolumeclaims", "pods", "servi
 
 #: Kubernetes refuses all objects of a kind until its controller of quotas has found the kind, which takes up to 5 minutes in a
 #: new cluster: without this wait, `pulumi up` ends before a JobSet can be created.
-_WAIT_UNTIL_COUNTED: Final = json.dumps(
-    ["jsonpath={.status.used.count/" + kind.replace(".", r"\.") + "}" for kind in _COUNTED]
-)
+_WAIT_UNTIL_COUNTED: Final = json.dumps([f"jsonpath={{.status.used['count/{kind}']}}" for kind in _COUNTED])
 
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
