@@ -187,6 +187,9 @@ def remove_spot_affinity(
 #: The pod specification of the template at `i` before the update.
 _BEFORE: Final = "variables.before[i]"
 
+#: What precedes a selector in the original values of a job, after the name of its template.
+_SELECTOR: Final = ':{"nodeSelector":'
+
 
 def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
     """Return the policy variables; `following` are the templates that had the label before the update."""
@@ -199,6 +202,7 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
         "items": kind.items_of("object"),
         "oldItems": kind.items_of("oldObject"),
         "specs": f"variables.items.map(r, {kind.template_of('r')}.?spec.orValue({{}}))",
+        "original": f'oldObject.metadata.?annotations[?{text(ORIGINAL)}].orValue("")',
         # For each item a list with the previous pod specification, or an empty list.
         "origins": f"lists.range(size(variables.items)).map(i, {same}.map(o, {spec}))",
         "before": "variables.origins.map(o, size(o) == 0 ? {} : o[0])",
@@ -216,10 +220,17 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
 
 
 def restore_tier(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
-    """Return the patches that restore the tier of the template at `i`, unless it selects one itself."""
+    """Return the patches that restore the tier of the template at `i`, unless it selects another than it was created with.
+
+    The selector that the job was created with is its manifest, applied again: nothing asks for a move.
+    """
     template = pointer_below(kind.path_of("i"), kind.template_path)
-    own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
-    pool = f'{own} != "" ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
+    selector = "variables.specs[i].?nodeSelector"
+    own = f'{selector}[?{text(POOL)}].orValue("")'
+    name = f"strings.quote(variables.items[i].{kind.name})"
+    written = f'{name} + {text(_SELECTOR)} + {json_texts(selector)}.orValue("")'
+    created_with = f"variables.original.contains({written})"
+    pool = f'{own} != "" && !{created_with} ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
     metadata = f"{kind.template_of('variables.items[i]')}.?metadata"
     return " + ".join(
         [
