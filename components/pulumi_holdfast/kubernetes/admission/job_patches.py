@@ -225,7 +225,7 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
 def _is_as_created(kind: JobKind) -> str:
     """Whether the template at `i` names a pool and has the whole selector that it was created with, as its manifest has.
 
-    The controller writes that selector too, on the way back, and so does the owner who moves a job that is stopped.
+    The controller writes that selector too, in a failback, and so does an owner who moves a job that is stopped.
     """
     moves = (
         f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)} || "
