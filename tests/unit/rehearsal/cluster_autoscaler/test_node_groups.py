@@ -79,18 +79,6 @@ def case(request: pytest.FixtureRequest) -> Case:
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("kind", [InstanceGroups, ScaleSets])
-def test_a_cloud_without_a_state_file_has_no_node_groups(tmp_path: Path, kind: type[NodeGroups]) -> None:
-    assert kind(CloudState(tmp_path / "cloud.json")).groups() == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_bought_machine_belongs_to_its_group_and_is_a_node(case: Case) -> None:
-    bought = case.bought()
-    assert bought in case.machines()
-    assert bought.name in {machine.name for machine in case.groups.machines()}
-
-
 def test_nothing_is_bought_of_a_deleted_or_sold_out_pool(case: Case) -> None:
     assert case.groups.buy([Purchase(pool="gone", zone=case.zone, pods=())]) == []
     case.sell_out()
@@ -133,16 +121,6 @@ def test_gke_keeps_requesting_the_machines_of_a_fixed_pool(gke: Case) -> None:
     assert gke.groups.restore() == (True, [])
 
 
-def test_aks_counts_the_machines_of_one_scale_set(aks: Case) -> None:
-    bought = aks.bought()
-    first, second = aks.machines()
-    assert (first.name[-6:], second.name[-6:]) == ("000000", "000001")
-    assert first.name[:-6] == second.name[:-6]
-    assert first.name.startswith("aks-cpu-")
-    group = next(group for group in aks.groups.groups() if group.pool.id == aks.pool.id)
-    assert aks.groups.group_of(group, bought) == bought.name[:-6]
-
-
 def test_aks_deletes_a_preempted_machine(aks: Case) -> None:
     assert isinstance(aks.groups, ScaleSets)
     (first,) = aks.machines()
@@ -152,15 +130,3 @@ def test_aks_deletes_a_preempted_machine(aks: Case) -> None:
     assert aks.machines() == []
     assert aks.groups.restore() == (False, [])
     assert aks.bought().name != bought.name
-
-
-def test_a_replaced_aks_pool_has_other_machines(aks: Case) -> None:
-    before = {one.name for one in aks.machines()}
-    with aks.cloud.changing() as inventory:
-        inventory.put(agent_pool(count=1, minCount=1, maxCount=4, digest="d2"))
-    assert not before & {one.name for one in aks.machines()}
-
-
-def test_only_gke_reports_a_pool_out_of_stock(gke: Case, aks: Case) -> None:
-    assert "GCE out of resources" in str(gke.groups.out_of_stock(gke.zone))
-    assert aks.groups.out_of_stock(aks.zone) is None
