@@ -76,13 +76,10 @@ def test_a_vpc_goes_only_when_it_is_empty(network: Network, token: str, inputs: 
     network.engine(VPC).removes(network.vpc)
 
 
-def test_a_vpc_has_one_internet_gateway_and_nat_needs_it(network: Network) -> None:
+def test_nat_needs_an_internet_gateway(network: Network) -> None:
     nat: Properties = {"allocationId": network.make(ADDRESS, {"domain": "vpc"}), "subnetId": network.subnet}
     missing = f"Gateway.NotAttached: Network {network.vpc} has no Internet gateway attached"
     network.refuses(NAT, nat, missing)
-    network.make(INTERNET, network.inside)
-    taken = f"InvalidParameterValue: Network {network.vpc} already has an internet gateway attached"
-    network.refuses(INTERNET, network.inside, taken)
 
 
 def test_a_nat_gateway_shows_its_address_and_goes_before_its_dependencies(network: Network) -> None:
