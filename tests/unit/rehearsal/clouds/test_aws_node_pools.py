@@ -1,7 +1,5 @@
 """Simulated EKS node groups and add-ons have the prerequisites of real ones."""
 
-from typing import Final
-
 import pytest
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -11,7 +9,7 @@ from pulumi_holdfast.rehearsal.clouds.machines import MachineGroup, SimulatedMac
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.engine.values import Properties
 from tests.support.clusters.eks_console import NAME, NODE_GROUP, EksConsole
-from tests.support.clusters.provider_calls import Engine, Provider, refused
+from tests.support.clusters.provider_calls import Provider, refused
 
 _EBS_ACCOUNT = "ebs-csi-controller-sa"
 
@@ -104,20 +102,3 @@ def test_labels_taints_and_type_are_the_groups() -> None:
     assert one.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},)
     assert (one.capacity["cpu"], one.capacity["memory"]) == ("2", "8192Mi")
     assert one.provider_id.startswith("aws:///eu-west-1a/i-")
-
-
-TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
-
-
-def test_a_launch_template_has_a_new_version_for_each_change_but_of_its_tags(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=TEMPLATE)
-    inputs: Properties = {"name": "system", "metadataOptions": {"httpTokens": "required"}}
-    made, outputs = engine.create(inputs)
-    assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1)
-    tagged = engine.update(made, {**inputs, "tags": {"team": "vision"}})
-    assert tagged["latestVersion"] == 1
-    inputs = {**inputs, "tags": {"team": "vision"}, "metadataOptions": {"httpPutResponseHopLimit": 1}}
-    changed = engine.update(made, inputs)
-    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1)
-    moved = engine.update(made, {**inputs, "updateDefaultVersion": True, "imageId": "ami-1"})
-    assert moved["defaultVersion"] == 3

@@ -12,7 +12,6 @@ from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value
 from tests.support.clusters.azure_console import (
     CLUSTER,
     CLUSTER_TYPE,
-    GROUP,
     IDENTITY_TYPE,
     LOCATION,
     PATH,
@@ -95,20 +94,6 @@ def test_what_is_fixed_of_a_cluster_is_not_changed(
     existing: Properties, engine: Engine, change: dict[str, Value], why: str
 ) -> None:
     engine.refuses_update(CLUSTER, {**existing, **change}, why)
-
-
-def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
-    engine = console.engine("azure-native:containerservice:MaintenanceConfiguration")
-    weekly = {"schedule": {"weekly": {"dayOfWeek": "Saturday", "intervalWeeks": 1}}}
-    inputs: Properties = {
-        "resourceGroupName": GROUP,
-        "resourceName": "train",
-        "configName": "default",
-        "maintenanceWindow": {"startTime": "02:00", "durationHours": 8, **weekly},
-    }
-    engine.refuses_create(inputs, 'Code="ParentResourceNotFound"')
-    console.cluster()
-    assert engine.create(inputs)[0] == f"{CLUSTER}/maintenanceConfigurations/default"
 
 
 def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConsole, state_file: Path) -> None:

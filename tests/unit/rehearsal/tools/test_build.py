@@ -8,10 +8,8 @@ import threading
 from pathlib import Path
 
 import pytest
-import yaml
 
 from pulumi_holdfast.cli.__main__ import main
-from pulumi_holdfast.config import versions
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.build import exclusive, explain, fingerprint_of, title_of
@@ -53,15 +51,6 @@ def packages(module: str) -> list[str]:
     return sorted(tool.package for tool in TOOLS if tool.module == module)
 
 
-def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
-    go.forget()
-    assert make(workspace).startswith("tools: nothing to make: all 20")
-    assert go.built == [], "no tool is built again"
-    (go.folder / "bin" / "go").unlink()
-    assert "nothing to make" in make(workspace)
-
-
 def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
@@ -73,21 +62,6 @@ def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Wo
     (workspace.tools_bin / "helm").unlink()
     make(workspace)
     assert go.built == ["helm.sh/helm/v4/cmd/helm"]
-
-
-def test_charts_have_their_crds_and_the_published_version(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
-    chart = workspace.charts_dir / "karpenter-kwok"
-    crds = sorted(path.name for path in (chart / "crds").iterdir())
-    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"]
-    assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
-    chart = workspace.charts_dir / "karpenter"
-    described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
-    published = {"version": versions.KARPENTER, "appVersion": versions.KARPENTER}
-    assert described == {"name": "karpenter", **published}
-    image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
-    assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), "an old digest would override it"
-    assert (chart / "crds" / "ec2nodeclasses.yaml").is_file()
 
 
 def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) -> None:

@@ -1,20 +1,17 @@
 """The catalog has the build flags, the versions and the pins of all tools."""
 
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 import yaml
 
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.tools.catalog import (
     CHAINS,
     TOOLS,
     Accepts,
     Tool,
     Version,
-    parse_go_mod,
     parse_version,
     read_go_module,
     tool_named,
@@ -36,22 +33,6 @@ def version(text: str) -> Version:
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        ("v3.245.0\n", "3.245.0"),
-        ("Kubernetes v1.36.3\n", "1.36.3"),
-        ("etcd Version: 3.6.8\nGit SHA: Not provided\nGo Version: go1.26.8\n", "3.6.8"),
-        ("kwok version v0.8.0 go1.26.8 (linux/amd64)\n", "0.8.0"),
-        ("Client Version: v1.36.3\nKustomize Version: v5.8.1\n", "1.36.3"),
-        ("v1.7.12\ninstalled by building from source\n", "1.7.12"),
-        *((answer, "None") for answer in ("", "unknown flag: --version", "v1.36", "v3.246.0-alpha.1")),
-    ],
-)
-def test_released_version_is_found_in_the_output_of_each_program(answer: str, found: str) -> None:
-    assert str(parse_version(answer)) == found
-
-
-@pytest.mark.parametrize(
     ("rule", "pin", "accepted", "refused"),
     [
         (Accepts.SAME_MAJOR, "3.245.0", ("3.245.0", "3.246.1"), ("3.244.9", "4.0.0", "2.999.0")),
@@ -63,41 +44,6 @@ def test_rule_accepts_neighbors_of_the_pin(
 ) -> None:
     for found in (*accepted, *refused):
         assert rule.good(version(found), version(pin)) is (found in accepted), f"{found} against {pin}"
-
-
-FOLDER = Path("tools/example")
-GO_MOD = """\
-module holdfast.dev/tools/example
-
-go 1.26
-
-replace (
-\tk8s.io/api => k8s.io/api v0.1.0
-)
-replace example.com/one => example.com/fork v9.9.9
-
-tool (
-\texample.com/one/cmd/thing
-)
-
-require example.com/alone v1.0.0
-require (
-\texample.com/one v1.2.3 // indirect
-\texample.com/one/cmd v2.0.0 // indirect
-)
-"""
-
-
-def test_pins_are_read_from_go_mod(tmp_path: Path) -> None:
-    read = parse_go_mod(FOLDER, GO_MOD)
-    pins = {"example.com/alone": "v1.0.0", "example.com/one": "v1.2.3", "example.com/one/cmd": "v2.0.0"}
-    assert read.requires == pins, "a replacement is no pin"
-    assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), "like Go does"
-    assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is a package, too"
-    with pytest.raises(RehearsalError, match=r"requires no module for example.com/onetwo.*go get -tool"):
-        parse_go_mod(FOLDER, GO_MOD).providing("example.com/onetwo")
-    with pytest.raises(RehearsalError, match="cannot be read"):
-        read_go_module(tmp_path)
 
 
 def upstream_tools() -> list[Tool]:
