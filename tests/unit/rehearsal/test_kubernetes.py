@@ -16,7 +16,7 @@ from pulumi_holdfast.controller.kube.client import POD, ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.api_server import ApiServer, Discovery, NoSuchKind
-from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, KubeTimeout
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeTimeout
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.objects import identity, summarize
 from pulumi_holdfast.rehearsal.watches import Event, Key, ObjectSelector, differences, follow, key_of, record
@@ -138,41 +138,6 @@ def test_kind_with_a_deleted_crd_is_missing() -> None:
     server.gone = True
     with pytest.raises(NoSuchKind):
         client.get("v1", "Pod", "x")
-
-
-@in_event_loop
-async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace_is_in_default(
-    tmp_path: Path,
-) -> None:
-    paths: list[str] = []
-    over = asyncio.Event()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        paths.append(request.path)
-        if "watch" not in request.query:
-            return web.json_response(KINDS if request.path == "/api/v1" else pod("x"))
-        stream = web.StreamResponse()
-        await stream.prepare(request)
-        await stream.write(b"1\n2\n")
-        await over.wait()
-        return stream
-
-    def read(server: ApiServer, cancellation: Cancellation) -> list[bytes]:
-        found: list[bytes] = []
-        with pytest.raises(KubeCancelled):  # noqa: PT012 - the cancellation comes from within
-            for line in server.lines("/x", {"watch": "true"}, cancellation):
-                found.append(line)
-                if len(found) == 2:
-                    cancellation.cancel()
-        return found
-
-    async with http_server(answer) as address:
-        path = kubeconfig(tmp_path, address)
-        assert await asyncio.to_thread(read, ApiServer(path), Cancellation()) == [b"1", b"2"]
-        client = KubeClient.from_kubeconfig(path)
-        assert await asyncio.to_thread(client.get, "v1", "Pod", "x") == pod("x")
-        over.set()
-    assert paths == ["/x", "/api/v1", "/api/v1/namespaces/default/pods/x"]
 
 
 @in_event_loop

@@ -122,20 +122,6 @@ def test_a_plugin_that_is_missing_is_named_with_the_command_that_installs_it(
         stack_of(tmp_path, None, "gcp")
 
 
-def test_a_program_imports_its_own_components_and_runs_again_from_the_start(tmp_path: Path) -> None:
-    (tmp_path / "components").mkdir()
-    (tmp_path / "components" / "__init__.py").write_text("TIMES = []\n")
-    a_project(tmp_path)
-    (tmp_path / "__main__.py").write_text(
-        "import components\ncomponents.TIMES.append(1)\nassert len(components.TIMES) == 1\n"
-    )
-    program = UserProgram.in_folder(tmp_path)
-    with program.importable():
-        program()
-        program()  # as the engine runs it for each command: with modules of the first run it would fail
-    assert "components" not in sys.modules
-
-
 def test_existing_objects_come_in_an_order_in_which_they_can_be_made(tmp_path: Path) -> None:
     made = [
         ("v1", "ConfigMap", "a"),

@@ -4,7 +4,6 @@ from typing import Final
 
 import pytest
 
-from pulumi_holdfast.ladder.machines import machine_catalogue, regions_of
 from tests.support.clusters.provider_calls import Provider, invoke
 
 ZONES: Final = "aws:index/getAvailabilityZones:getAvailabilityZones"
@@ -27,21 +26,3 @@ def test_a_region_has_zones_and_zone_ids(aws: Provider, region: str, letters: st
     ids = zones["zoneIds"]
     assert isinstance(ids, list)
     assert ids[0] == first
-
-
-def test_types_differ_by_how_they_are_bought(aws: Provider) -> None:
-    names = ["m7i.large", next(name for name, one in machine_catalogue("aws").items() if not one.on_spot)]
-    by_name = {"name": "instance-type", "values": names}
-    region = min(regions_of(names[1]))
-    bought = {
-        way: invoke(
-            aws,
-            "aws:ec2/getInstanceTypes:getInstanceTypes",
-            {"region": region, "filters": [by_name, {"name": "supported-usage-class", "values": [way]}]},
-        )["instanceTypes"]
-        for way in ("on-demand", "spot")
-    }
-    assert bought["spot"] == ["m7i.large"]
-    on_demand = bought["on-demand"]
-    assert isinstance(on_demand, list)
-    assert {str(name) for name in on_demand} == set(names)

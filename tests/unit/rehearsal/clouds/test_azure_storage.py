@@ -41,13 +41,6 @@ def test_an_account_needs_its_group(azure: Provider) -> None:
     Engine(provider=azure, type=_ACCOUNT).refuses_create(_INPUTS, "Resource group 'kept' could not be found.")
 
 
-def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
-    made, _ = account.create(_INPUTS)
-    changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}
-    assert not account.diff(_INPUTS, changed).replaces
-    account.refuses_update(made, changed, "The property 'kind' was specified in the input")
-
-
 @pytest.mark.parametrize(
     ("kind", "inputs", "path"),
     [

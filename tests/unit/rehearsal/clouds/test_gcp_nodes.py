@@ -3,7 +3,6 @@
 import pytest
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.rehearsal.clouds.gcp.instances import REGISTER
 from pulumi_holdfast.rehearsal.clouds.gcp.nodes import allocatable, template_of
 from pulumi_holdfast.rehearsal.clouds.machines import NodeTemplate
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
@@ -81,16 +80,3 @@ def test_zones_are_those_of_the_pool_its_cluster_or_its_region() -> None:
     assert found.zones == ("us-central1-f", "us-central1-a")
     path = "projects/p/locations/europe-west4/clusters/prod"
     assert _template(named, cluster=path, nodeLocations=None).zones == ("europe-west4-c",)
-
-
-def test_stock_is_out_in_one_zone_or_in_all() -> None:
-    inventory = Inventory([], {})
-    REGISTER.sell_out("cpu", inventory, zone="a")
-    assert REGISTER.is_sold_out("cpu", "a", inventory)
-    assert not REGISTER.is_sold_out("cpu", "b", inventory)
-    REGISTER.sell_out("cpu", inventory)
-    assert REGISTER.is_sold_out("cpu", "b", inventory)
-    REGISTER.restock("cpu", inventory)
-    REGISTER.restock("cpu", inventory)
-    assert not REGISTER.is_sold_out("cpu", "b", inventory)
-    assert REGISTER.is_sold_out("cpu", "a", inventory)

@@ -15,21 +15,6 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.support.clusters.provider_calls import Engine, Provider, calling, invoke, refused
 
 _BUCKET = "aws:s3/bucket:Bucket"
-_ROLE = "aws:iam/role:Role"
-
-
-def test_a_name_is_generated_from_the_seed_kept_on_update_and_limited(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=_BUCKET, name="ckpt")
-    first = engine.check({}, seed=b"one")
-    assert str(first["bucket"]).startswith("ckpt-")
-    assert len(str(first["bucket"])) == len("ckpt-") + 7
-    assert engine.check({}, old=first, seed=b"two") == first, "an update would rename the bucket"
-    renamed = Engine(provider=aws, type=_BUCKET, name="checkpoints")
-    assert renamed.check({}, old=first, seed=b"two") == first, "an alias would replace the bucket"
-    assert engine.check({}, seed=b"two") != first, "a replacement would clash with its predecessor"
-    long = Engine(provider=aws, type=_ROLE, name="r" * 60)
-    reason = "has 68 characters of at most 64; shorten the resource's name or set 'name'"
-    refused(lambda: long.check({"assumeRolePolicy": "{}"}), reason)
 
 
 def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, state_file: Path) -> None:

@@ -25,17 +25,6 @@ def test_controller_is_found_by_label_and_namespace() -> None:
         assert controller_of(other) is None, "the pod of a user must never run as a local process"
 
 
-def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
-    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
-    ((path, text),) = invocation.files.items()
-    assert text == "[]"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path)
-    given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
-    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.files == {}
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"]
-
-
 def test_fallback_controller_runs_from_its_archives_alone() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "pulumi_holdfast.controller"
