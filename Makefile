@@ -147,6 +147,10 @@ frameworks: tools ## train with Ray and TensorFlow as real processes; installs 2
 	@$(UV) pip install --quiet --python .tools/frameworks/bin/python -r tests/soak/frameworks/requirements.txt
 	@$(PYTEST) tests/soak/frameworks/resume.py tests/soak/frameworks/rayjob.py
 
+.PHONY: bench
+bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts
+	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
+
 .PHONY: judges
 judges: venv ## judge drawn stacks by what clouds and SDKs publish, and plant mistakes; SEED=7 draws others
 	@$(SOAK) judges $(if $(SEED),--seed $(SEED))

@@ -65,6 +65,9 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         "--every", dest="sample", action="store_const", const=None, help="after every resource"
     )
     which.add_argument("--sample", type=_positive, metavar="N", help=f"after N of them; default: {_SAMPLE}")
+    bench = command("bench", "compare previews with as many ConfigMaps, and moves of jobs with restarts")
+    bench.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
+    bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
     command("cli", "run the local stack with the Pulumi command line and the published Kubernetes plugin")
     verdicts = command(
         "reachability",
@@ -112,7 +115,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _run(parsed: argparse.Namespace) -> int | None:
+def _run(parsed: argparse.Namespace) -> int | None:  # noqa: C901 - one branch for each command
     # Each command imports only what it needs: the bench measures, and mutants need no simulator.
     from pulumi_holdfast.rehearsal.commands import enter_workspace
 
@@ -154,6 +157,10 @@ def _run(parsed: argparse.Namespace) -> int | None:
             from tests.soak.command_line import command_line
 
             return command_line(enter_workspace())
+        case "bench":
+            from tests.soak.bench.command import bench
+
+            bench(enter_workspace(), jobs=parsed.jobs, moves_only=parsed.moves_only)
         case _:
             from tests.soak.faults.command import faults
 

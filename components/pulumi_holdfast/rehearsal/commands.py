@@ -22,7 +22,7 @@ from pulumi_holdfast.rehearsal.lifecycle.two_stacks import TwoStackRun, connecte
 from pulumi_holdfast.rehearsal.output import color, detail, logged, say, silence_libraries
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.demo import demo
-from pulumi_holdfast.rehearsal.scenarios.ladder_walk import walk_picture
+from pulumi_holdfast.rehearsal.scenarios.ladder_walk import steps_picture, walk_picture
 from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
 from pulumi_holdfast.rehearsal.stacks.existing_cluster import make_existing_cluster
 from pulumi_holdfast.rehearsal.stacks.user_program import PROJECT_FILE, UserProgram
@@ -83,6 +83,9 @@ def demo_stack(parsed: argparse.Namespace) -> int:
     workspace = enter_workspace()
     with _logged(parsed, parsed.stack, workspace):
         result = demo(workspace, parsed.stack, say=say)
+        steps = workspace.logs_dir(parsed.stack) / "training-steps.svg"
+        steps.write_text(steps_picture(result.ladder), encoding="utf-8")
+        say(f"the training's steps over time: {steps}")
         if parsed.picture is not None:
             parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
             say(f"picture: {parsed.picture}")

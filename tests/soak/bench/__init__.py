@@ -1,1 +1,1 @@
-"""Measures a preview of the local stack, alone and with the policy pack."""
+"""Benchmarks: the engine's commands, the cost of the policy pack, and moves of jobs down a ladder."""

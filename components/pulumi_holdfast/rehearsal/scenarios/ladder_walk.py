@@ -26,11 +26,13 @@ from pulumi_holdfast.rehearsal.scenarios.training import (
     node_costs,
     read_attempts,
     setting_of,
+    trained,
     undisturbed_weights,
     unmet_by_training,
 )
 from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.steps import StepPoint, render_steps, sampled
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
 from pulumi_holdfast.rehearsal.watches import Event, ObjectSelector
 
@@ -141,6 +143,15 @@ def walk_picture(seen: LadderWalk) -> Picture:
     )
 
 
+def steps_picture(seen: LadderWalk) -> str:
+    """Return the training's steps over time as SVG."""
+    return render_steps(
+        f"The steps of {seen.jobset} on {', '.join(seen.pools)}: {trained(seen.training)}",
+        seen.pools,
+        seen.training.points,
+    )
+
+
 def walk_rows(seen: LadderWalk) -> list[tuple[str, ...]]:
     """Return a row for each move, with the seconds of each of its steps."""
     return [
@@ -239,7 +250,8 @@ class _Walk:
         return self.recorder.job(self.name)
 
     def run(self) -> LadderWalk:
-        evicted_at = self._walk()
+        with sampled(self._last_step) as points:
+            evicted_at = self._walk()
         with self.recorder.frozen():
             attempts, ended_at = self._attempts(), datetime.now(UTC)
             gang = tuple(self.trace.pods.values())
@@ -259,6 +271,7 @@ class _Walk:
                     undisturbed=self.undisturbed,
                     seconds_per_step=setting_of(self.jobset, "SECONDS_PER_STEP"),
                     costs=node_costs(attempts, gang, self.ladder.prices, ended_at),
+                    points=tuple(points),
                 ),
             )
 
@@ -279,6 +292,13 @@ class _Walk:
         self._wait_on(first, moves=3)
         self._wait_complete()
         return evicted_at
+
+    def _last_step(self) -> StepPoint | None:
+        with self.recorder.frozen():
+            last = next(iter(self._attempts()[::-1]), None)
+        if last is None or last.pod.ended_at is not None:
+            return None
+        return StepPoint(at=datetime.now(UTC), attempt=last.pod.uid, pool=last.pod.pool, step=last.reached)
 
     def _attempts(self) -> tuple[Attempt, ...]:
         return read_attempts(self.place, NAMESPACE, self.trace.pods.values())

@@ -18,6 +18,7 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.operator_runner.training.logs import logs_of_namespace
 from pulumi_holdfast.rehearsal.paths import REPOSITORY, Workspace
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
+from pulumi_holdfast.rehearsal.timeline.steps import StepPoint
 from pulumi_holdfast.rehearsal.timeline.traces import PodTrace
 
 _PROGRAMS: Final = Path("examples") / "training"
@@ -90,7 +91,7 @@ class Attempt:
 class TrainingRun:
     """All attempts of a training of `steps`, and the weights of one that nothing has interrupted.
 
-    `seconds_per_step` at least; `costs`: the time of each attempt's nodes, as time of on-demand nodes.
+    `seconds_per_step` at least; `costs`: the time of each attempt's nodes, as time of on-demand nodes. `points`: its steps over time.
     """
 
     steps: int
@@ -98,6 +99,7 @@ class TrainingRun:
     undisturbed: str
     seconds_per_step: float = 0.0
     costs: tuple[timedelta, ...] = ()
+    points: tuple[StepPoint, ...] = ()
 
     @property
     def repeated(self) -> tuple[int, ...]:
