@@ -160,13 +160,12 @@ mutants: tools ## change the sources in small ways and check that tests fail; AR
 	@$(SOAK) mutants $(if $(AREA),--area $(AREA))
 
 .PHONY: soak
-soak: tools ## what is exhaustive or drawn at length; hours. RUN='model --seed 7' takes one run, RUN=--help lists them
+soak: tools ## what is exhaustive or drawn at length; hours. RUN='reachability --seed 7' takes one run, RUN=--help lists them
 ifdef RUN
 	@$(SOAK) $(RUN)
 else
 	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
-	@$(SOAK) model $(if $(SEED),--seed $(SEED))
 	@$(SOAK) alerts
 	@$(SOAK) reachability $(if $(SEED),--seed $(SEED))
 endif

@@ -1,7 +1,6 @@
 """`python -m tests.soak COMMAND`: long runs that a release needs and a commit does not."""
 
 import argparse
-import os
 import signal
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from pulumi_holdfast.rehearsal.errors import FAILURES
-from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 _INTERRUPTED: Final = 128 + signal.SIGINT
 _SAMPLE: Final = 3
@@ -55,11 +53,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         "--two", type=_positive, metavar="N", help="N faults in two clusters, and between them"
     )
     command("alerts", "judge the alerts and the dashboard with Prometheus' promtool")
-    number(
-        command("model", "take simulated jobs through many steps of the state machine", "of the first part"),
-        "--steps",
-        1_000_000,
-    )
     crash = command(
         "crash",
         "kill the engine after a resource, and prove that the next run converges",
@@ -147,10 +140,6 @@ def _run(parsed: argparse.Namespace) -> int | None:  # noqa: C901 - one branch f
             from tests.soak.judges.command import compare_replacing
 
             return compare_replacing(parsed.sources)
-        case "model":
-            from tests.soak.model import model
-
-            model(seed_of(parsed.seed, os.environ.get(SEED_VARIABLE)), steps=parsed.steps)
         case "alerts":
             from tests.soak.alerts.command import alerts
 

@@ -18,7 +18,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/reconciler": 190,
     "tests/engine/test_aws_stacks.py": 170,
     "tests/cluster/admission": 125,
-    "tests/cluster/kubernetes_plugin": 100,
+    "tests/cluster/kubernetes_plugin": 50,
     "tests/cluster/operator_runner": 90,
     "tests/cluster/plugin": 90,
     "tests/unit/infra": 90,

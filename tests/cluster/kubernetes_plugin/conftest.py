@@ -12,7 +12,6 @@ from pulumi_holdfast.rehearsal.engine import CommandOutcome, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import Reach
 from pulumi_holdfast.rehearsal.engine.process import EngineProcess
-from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import StackSimulators
@@ -43,17 +42,9 @@ class KubernetesStack:
         """Bring the stack up and return how many resources were created, updated and so on."""
         return _changes(self._run(program, faults or Faults(), lambda rehearsal: rehearsal.up(), reach))
 
-    def refresh(self) -> Mapping[str, int]:
-        """Read everything back and return how many resources had changed."""
-        return _changes(self._run(_nothing, Faults(), lambda rehearsal: rehearsal.refresh()))
-
     def destroy(self) -> Mapping[str, int]:
         """Delete everything and return how many resources were deleted."""
         return _changes(self._run(_nothing, Faults(), lambda rehearsal: rehearsal.destroy()))
-
-    def state(self) -> str:
-        """Return the stack's state as it is on disk."""
-        return EngineFolder.of(self.name, self.workspace).checkpoint("test", self.name).read_text()
 
     def _run(
         self,

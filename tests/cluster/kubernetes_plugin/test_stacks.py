@@ -7,10 +7,9 @@ from pathlib import Path
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.kubeconfig import KubeconfigContext
@@ -18,79 +17,9 @@ from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import everywhere
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.cluster.kubernetes_plugin.conftest import KubernetesStack
-from tests.support.clusters.team_program import config_of, team, web_spec
+from tests.support.clusters.team_program import config_of, team
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
-
-
-def test_a_program_is_created_unchanged_updated_and_destroyed(
-    stack: KubernetesStack, client: KubeClient, name: str
-) -> None:
-    assert stack.preview(team(name)) == {"create": 8}
-    assert client.get("v1", "Namespace", name) is None
-    addresses: list[str] = []
-    assert stack.up(team(name, learn=addresses.append)) == {"create": 8}
-    assert addresses
-    assert stack.up(team(name)) == {}
-    assert stack.refresh() == {}
-    assert stack.preview(team(name)) == {}
-    assert stack.up(team(name, value="2")) == {"replace": 1}
-    assert config_of(client, name) == {"k": "2"}
-    assert "hunter2" not in stack.state()
-    assert "aHVudGVyMg" not in stack.state()
-    assert stack.destroy() == {"delete": 8}
-    assert client.get("v1", "Namespace", name) is None
-
-
-def test_changes_and_deletions_by_hand_are_reverted(
-    stack: KubernetesStack, client: KubeClient, name: str
-) -> None:
-    stack.up(team(name))
-    by_hand: Json = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "conf", "namespace": name},
-        "data": {"k": "mine"},
-    }
-    client.apply(by_hand, field_manager="kubectl-edit", force=True)
-    deployment = client.list("apps/v1", "Deployment", namespace=name)[0]
-    deployed = str(mapping(deployment["metadata"])["name"])
-    client.delete("apps/v1", "Deployment", deployed, namespace=name, propagation="Background")
-    assert stack.refresh() == {"update": 1, "delete": 1}
-    assert stack.up(team(name)) == {"replace": 1, "create": 1}
-    assert config_of(client, name) == {"k": "1"}
-    assert stack.up(team(name)) == {}
-    stack.destroy()
-
-
-def test_an_operator_chart_is_created_unchanged_updated_and_destroyed(
-    stack: KubernetesStack, client: KubeClient, name: str
-) -> None:
-    def program(cpu: str) -> Callable[[], None]:
-        def run() -> None:
-            kubernetes.helm.v3.Release(
-                "jobset",
-                kubernetes.helm.v3.ReleaseArgs(
-                    name=name,
-                    namespace=name,
-                    create_namespace=True,
-                    chart="oci://registry.k8s.io/jobset/charts/jobset",
-                    version="0.12.0",
-                    skip_crds=True,
-                    values={"controller": {"resources": {"requests": {"cpu": cpu}}}},
-                ),
-            )
-
-        return run
-
-    assert stack.preview(program("100m")) == {"create": 2}
-    assert stack.up(program("100m")) == {"create": 2}
-    assert client.list("apps/v1", "Deployment", namespace=name)
-    assert stack.up(program("100m")) == {}
-    assert stack.refresh() == {}
-    assert stack.up(program("200m")) == {"update": 1}
-    assert stack.destroy() == {"delete": 2}
-    assert not client.list("apps/v1", "Deployment", namespace=name)
 
 
 def test_a_run_completes_a_create_that_was_killed(
@@ -105,27 +34,6 @@ def test_a_run_completes_a_create_that_was_killed(
     assert stack.up(team(name)) == {}
     stack.destroy()
     assert client.get("v1", "Namespace", name) is None
-
-
-def test_a_deployment_that_never_runs_names_the_reason_and_the_next_run_repairs_it(
-    stack: KubernetesStack, name: str
-) -> None:
-    def program(selector: dict[str, str]) -> Callable[[], None]:
-        def run() -> None:
-            space = core.Namespace("team", metadata={"name": name})
-            apps.Deployment(
-                "web",
-                metadata={"namespace": space.metadata["name"]},
-                spec=web_spec(selector),
-                opts=pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="4s", update="60s")),
-            )
-
-        return run
-
-    with pytest.raises(EngineFailure, match="Minimum number of live Pods was not attained"):
-        stack.up(program({"no-node": "has-this"}))
-    assert stack.up(program({})) == {"update": 1}
-    stack.destroy()
 
 
 def _elsewhere(name: str) -> Callable[[], None]:

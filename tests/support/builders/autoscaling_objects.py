@@ -1,6 +1,5 @@
 """Builders for what the autoscaler sees: pods that wait, nodes, pools."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -55,32 +54,6 @@ def offer(pool: str = "cpu", *, zone: str = "a", **overrides: Any) -> Option:
         **overrides,
     }
     return Option(**fields)
-
-
-def pod(name: str = "p", *, status: "Json | None" = None, **spec: JsonValue) -> Json:
-    """A pod as the API server shows it, waiting since NOW."""
-    waits: Json = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "lastTransitionTime": "2026-11-21T09:00:00Z",
-    }
-    container: Json = {"name": "c", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
-    return {
-        "metadata": {"name": name, "namespace": "vision", "uid": name},
-        "spec": {"containers": [container], **spec},
-        "status": {"phase": "Pending", "conditions": [waits], **(status or {})},
-    }
-
-
-def node(name: str = "n", *, spec: "Json | None" = None, conditions: Mapping[str, str] | None = None) -> Json:
-    """A node with four CPUs; `conditions` are messages by type."""
-    told: list[JsonValue] = [{"type": kind, "message": told} for kind, told in (conditions or {}).items()]
-    return {
-        "metadata": {"name": name, "labels": {"team": "ml"}, "creationTimestamp": "2026-11-21T08:00:00Z"},
-        "spec": spec or {},
-        "status": {"allocatable": {"cpu": "3920m", "pods": "110"}, "conditions": told},
-    }
 
 
 def node_pool(name: str = "cpu", *, digest: str = "d1", **inputs: JsonValue) -> CloudObject:

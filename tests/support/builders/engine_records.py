@@ -32,12 +32,6 @@ def a_resource(name: str, **overrides: Any) -> dict[str, Any]:
     }
 
 
-def a_pending_create(name: str, **overrides: Any) -> dict[str, Any]:
-    resource = a_resource(name, **overrides)
-    del resource["id"]
-    return {"resource": resource, "type": "creating"}
-
-
 def a_checkpoint(resources: Sequence[Json] = (), pending: Sequence[Json] = (), **latest: Any) -> Checkpoint:
     return Checkpoint(latest={"resources": list(resources), "pending_operations": list(pending), **latest})
 
@@ -64,29 +58,6 @@ def event(**kind: Any) -> EngineEvent:
 
 def an_error(message: str, *, of: str = "", severity: str = "error") -> EngineEvent:
     return event(diagnosticEvent={"message": message, "color": "never", "severity": severity, "urn": of})
-
-
-def a_violation(**overrides: str) -> EngineEvent:
-    return event(
-        policyEvent={
-            "message": "the ladder ends on spot",
-            "policyName": "training-ladder-ends-on-demand",
-            "policyPackName": "holdfast",
-            "enforcementLevel": "mandatory",
-            "resourceUrn": urn("ladder"),
-            **overrides,
-        }
-    )
-
-
-def stack_outputs_event(outputs: Json) -> EngineEvent:
-    stack = {
-        "type": "pulumi:pulumi:Stack",
-        "urn": urn("holdfast-dev", "pulumi:pulumi:Stack"),
-        "outputs": outputs,
-    }
-    metadata = {"op": "create", "urn": stack["urn"], "type": stack["type"], "new": stack}
-    return event(resOutputsEvent={"metadata": metadata})
 
 
 def an_outcome(**overrides: Any) -> CommandOutcome:

@@ -14,7 +14,7 @@ import psutil
 import yaml
 
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
-from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION
+from pulumi_holdfast.rehearsal.clouds.aws.offerings import EC2_RESERVATION
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient

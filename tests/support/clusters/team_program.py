@@ -13,16 +13,14 @@ from pulumi_holdfast.ladder.json import Json, mapping
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 
 
-def team(
-    namespace: str, *, value: str = "1", learn: Callable[[str], None] = lambda _: None
-) -> Callable[[], None]:
+def team(namespace: str) -> Callable[[], None]:
     """A program with an object of each sort: plain, secret, awaited, a new kind and an object of it."""
 
     def program() -> None:
         group = f"{namespace}.test"
         space = core.Namespace("team", metadata={"name": namespace})
         here: meta.ObjectMetaArgsDict = {"namespace": space.metadata["name"]}
-        core.ConfigMap("conf", metadata={"name": "conf", **here}, data={"k": value})
+        core.ConfigMap("conf", metadata={"name": "conf", **here}, data={"k": "1"})
         core.Secret("sec", metadata=here, string_data={"p": pulumi.Output.secret("hunter2")})
         definition = crds.CustomResourceDefinition(
             "widgets", metadata={"name": f"widgets.{group}"}, spec=widget_spec(group)
@@ -35,11 +33,8 @@ def team(
             spec={"size": 3},
             opts=pulumi.ResourceOptions(depends_on=[definition]),
         )
-        service = core.Service(
-            "web", metadata=here, spec={"selector": {"app": "web"}, "ports": [{"port": 80}]}
-        )
+        core.Service("web", metadata=here, spec={"selector": {"app": "web"}, "ports": [{"port": 80}]})
         apps.Deployment("web", metadata=here, spec=web_spec())
-        service.spec.cluster_ip.apply(learn)
 
     return program
 
@@ -62,16 +57,13 @@ def widget_spec(group: str) -> crds.CustomResourceDefinitionSpecArgsDict:
     }
 
 
-def web_spec(selector: dict[str, str] | None = None) -> apps.DeploymentSpecArgsDict:
+def web_spec() -> apps.DeploymentSpecArgsDict:
     requests = {"cpu": "100m", "memory": "1024Mi"}
     return {
         "selector": {"match_labels": {"app": "web"}},
         "template": {
             "metadata": {"labels": {"app": "web"}},
-            "spec": {
-                "containers": [{"name": "c", "image": "a", "resources": {"requests": requests}}],
-                "node_selector": selector or {},
-            },
+            "spec": {"containers": [{"name": "c", "image": "a", "resources": {"requests": requests}}]},
         },
     }
 

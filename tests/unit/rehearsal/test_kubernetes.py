@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,19 +16,10 @@ from pulumi_holdfast.controller.kube.client import POD, ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.api_server import ApiServer, Discovery, NoSuchKind
-from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, KubeTimeout
+from pulumi_holdfast.rehearsal.errors import Cancellation, KubeTimeout
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.objects import identity, summarize
-from pulumi_holdfast.rehearsal.watches import (
-    SYNCED,
-    Event,
-    Key,
-    ObjectSelector,
-    differences,
-    follow,
-    key_of,
-    record,
-)
+from pulumi_holdfast.rehearsal.watches import Event, Key, ObjectSelector, differences, follow, key_of, record
 from tests.support.coroutines import in_event_loop
 from tests.support.fakes.http_server import http_server
 
@@ -53,69 +43,6 @@ def test_messages_name_the_object_its_finalizers_and_its_conditions() -> None:
     assert str(KubeTimeout("ten run", 5, pods)).endswith(
         "Pod 6: no status | Pod 7: no status | and 2 more"
     ), "the object that is late need not be the first"
-
-
-def test_action_is_ended_only_while_it_runs() -> None:
-    cancellation, ended = Cancellation(), threading.Event()
-    with cancellation.running(ended.set):
-        cancellation.cancel()
-        assert ended.is_set(), "the wait must end"
-    cancellation, ended = Cancellation(), threading.Event()
-    with cancellation.running(ended.set):
-        pass
-    cancellation.cancel()
-    assert not ended.is_set(), "the connection may serve another request"
-
-
-def test_actions_and_pauses_after_the_cancellation_are_refused() -> None:
-    cancellation = Cancellation()
-    cancellation.cancel()
-    with pytest.raises(KubeCancelled), cancellation.running(lambda: None):
-        pytest.fail("no wait may start after the cancellation")
-    with pytest.raises(KubeCancelled):
-        cancellation.pause(3600)
-
-
-APPS: Json = {
-    "resources": [
-        {"name": "deployments", "kind": "Deployment", "namespaced": True},
-        {"name": "deployments/scale", "kind": "Scale", "namespaced": True},
-    ]
-}
-
-
-class Server:
-    """Serves some apiVersions and counts requests."""
-
-    def __init__(self, served: dict[str, Json]) -> None:
-        self.served = served
-        self.requests = 0
-
-    def request(self, method: str, path: str) -> Json:
-        self.requests += 1
-        if path not in self.served:
-            raise ApiError(404, "Not Found", "404 page not found")
-        return self.served[path]
-
-
-def discovery_of(server: Server) -> Discovery:
-    return Discovery(cast("ApiServer", server))
-
-
-def test_kind_is_requested_once_and_again_if_it_was_missing() -> None:
-    server = Server({"/apis/apps/v1": APPS})
-    discovery = discovery_of(server)
-    discovery.find("apps/v1", "Deployment")
-    discovery.find("apps/v1", "Deployment")
-    assert server.requests == 1, "each operation would need two requests"
-    server = Server({})
-    discovery = discovery_of(server)
-    with pytest.raises(NoSuchKind, match="no kind Deployment in apps/v1"):
-        discovery.find("apps/v1", "Deployment")
-    server.served["/apis/apps/v1"] = APPS
-    assert discovery.find("apps/v1", "Deployment").plural == "deployments", "the CRD is established now"
-    with pytest.raises(NoSuchKind):
-        discovery_of(Server({"/apis/apps/v1": APPS})).find("apps/v1", "Scale")
 
 
 def pod(name: str, version: int = 1) -> Json:
@@ -152,18 +79,6 @@ def followed(server: ScriptedServer, *, count: int) -> list[Event]:
         cancellation=Cancellation(),
     )
     return [next(events) for _ in range(count)]
-
-
-def test_list_with_kinds_comes_before_the_watch_from_its_version() -> None:
-    server = ScriptedServer(([pod("x")], [{"type": "DELETED", "object": pod("x", 2)}]))
-    kinds = [kind for kind, _ in followed(server, count=3)]
-    assert kinds == ["ADDED", SYNCED[0], "DELETED"], "the list, its end, then the watch"
-    server = ScriptedServer(([], [{"type": "ADDED", "object": pod("x")}]))
-    followed(server, count=2)
-    assert server.queries[0]["resourceVersion"] == "7", "no change may be lost between list and watch"
-    server = ScriptedServer(([{"metadata": {"name": "x"}}], []))
-    _, obj = followed(server, count=1)[0]
-    assert obj["kind"] == "Pod", "the server omits the kind in lists of built-in kinds"
 
 
 def test_expired_or_broken_watch_lists_again_and_yields_only_differences() -> None:
@@ -216,19 +131,6 @@ def client_of(server: FakeServer) -> KubeClient:
     return KubeClient(there, Discovery(there), Cancellation())
 
 
-def test_missing_object_is_no_failure_and_a_timeout_names_its_condition() -> None:
-    assert client_of(FakeServer()).get("v1", "Pod", "x", "a") is None, "a missing object is no failure"
-    assert client_of(FakeServer()).delete("v1", "Pod", "x", namespace="a") is False, "nothing was deleted"
-    found = client_of(FakeServer()).wait_for(
-        "v1", "Pod", "x", timeout_seconds=5, condition=lambda pod: pod is None, what="the pod is gone"
-    )
-    assert found is None, "the deletion is complete"
-    with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
-        client_of(FakeServer("x")).wait_for(
-            "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"
-        )
-
-
 def test_kind_with_a_deleted_crd_is_missing() -> None:
     server = FakeServer()
     client = client_of(server)
@@ -236,54 +138,6 @@ def test_kind_with_a_deleted_crd_is_missing() -> None:
     server.gone = True
     with pytest.raises(NoSuchKind):
         client.get("v1", "Pod", "x")
-
-
-def test_wait_checks_only_complete_lists() -> None:
-    seen: list[int] = []
-
-    def is_whole(pods: list[Json]) -> bool:
-        seen.append(len(pods))
-        return True
-
-    client_of(FakeServer("x", "y")).wait_list(
-        "v1", "Pod", namespace="a", timeout_seconds=5, condition=is_whole, what="all pods"
-    )
-    assert seen == [2], "a condition like `none is left` would hold too early"
-
-
-@in_event_loop
-async def test_a_cancellation_ends_a_silent_stream_and_a_pod_without_a_namespace_is_in_default(
-    tmp_path: Path,
-) -> None:
-    paths: list[str] = []
-    over = asyncio.Event()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        paths.append(request.path)
-        if "watch" not in request.query:
-            return web.json_response(KINDS if request.path == "/api/v1" else pod("x"))
-        stream = web.StreamResponse()
-        await stream.prepare(request)
-        await stream.write(b"1\n2\n")
-        await over.wait()
-        return stream
-
-    def read(server: ApiServer, cancellation: Cancellation) -> list[bytes]:
-        found: list[bytes] = []
-        with pytest.raises(KubeCancelled):  # noqa: PT012 - the cancellation comes from within
-            for line in server.lines("/x", {"watch": "true"}, cancellation):
-                found.append(line)
-                if len(found) == 2:
-                    cancellation.cancel()
-        return found
-
-    async with http_server(answer) as address:
-        path = kubeconfig(tmp_path, address)
-        assert await asyncio.to_thread(read, ApiServer(path), Cancellation()) == [b"1", b"2"]
-        client = KubeClient.from_kubeconfig(path)
-        assert await asyncio.to_thread(client.get, "v1", "Pod", "x") == pod("x")
-        over.set()
-    assert paths == ["/x", "/api/v1", "/api/v1/namespaces/default/pods/x"]
 
 
 @in_event_loop

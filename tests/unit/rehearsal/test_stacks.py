@@ -1,8 +1,6 @@
 """The cluster of a stack, its nodes, and the programs of users."""
 
 import sys
-import threading
-from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
@@ -23,36 +21,10 @@ from pulumi_holdfast.rehearsal.engine import Audience, Subject
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import read_existing
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
 from pulumi_holdfast.rehearsal.stacks.clusters_here import TRUST, ClustersHere, ConfiguredTrust
 from pulumi_holdfast.rehearsal.stacks.existing_cluster import is_owners, make_existing_cluster, named_cluster
-from pulumi_holdfast.rehearsal.stacks.stack import Stack, StackEnvironment, api_server_profile
+from pulumi_holdfast.rehearsal.stacks.stack import Stack, StackEnvironment
 from pulumi_holdfast.rehearsal.stacks.user_program import UserProgram
-
-
-def test_second_process_waits_for_the_nodes_of_a_cloud(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    locked = threading.Event()
-
-    def lock() -> None:
-        with ClusterNodes(kubeconfig, "gcp").held():
-            locked.set()
-
-    with ClusterNodes(kubeconfig, "gcp").held():
-        waiting = threading.Thread(target=lock)
-        waiting.start()
-        with ClusterNodes(kubeconfig, "aws").held():
-            assert not locked.wait(0.2)
-    waiting.join(timeout=10)
-    assert locked.is_set()
-
-
-def test_profile_of_gke_has_the_toleration_plugin_and_its_objects() -> None:
-    profile = api_server_profile("gcp")
-    assert profile.arguments == (("enable-admission-plugins", "ExtendedResourceToleration"),)
-    text = files("pulumi_holdfast.rehearsal.stacks").joinpath(profile.objects).read_text(encoding="utf-8")
-    kinds = [document["kind"] for document in yaml.safe_load_all(text)]
-    assert kinds == ["CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
 
 
 def test_an_eks_cluster_trusts_the_issuers_of_clusters_on_this_machine_that_its_cloud_names(
@@ -98,12 +70,6 @@ def test_an_eks_cluster_trusts_the_issuers_of_clusters_on_this_machine_that_its_
         "claimValidationRules": [{"claim": "sub", "requiredValue": "c"}],
         "claimMappings": {"username": {"claim": "sub", "prefix": "h:"}},
     }
-
-
-def test_profile_of_another_cloud_is_empty(tmp_path: Path) -> None:
-    profile = api_server_profile("")
-    assert (profile.arguments, profile.objects) == ((), "")
-    profile.apply_to(tmp_path / "no-kubeconfig")
 
 
 def a_project(folder: Path, *, project: str = "name: features\nruntime: python\n", **files: str) -> Path:
@@ -154,20 +120,6 @@ def test_a_plugin_that_is_missing_is_named_with_the_command_that_installs_it(
         stack_of(a_project(tmp_path), None, "nosuch")
     with pytest.raises(RehearsalError, match="pulumi plugin install resource gcp "):
         stack_of(tmp_path, None, "gcp")
-
-
-def test_a_program_imports_its_own_components_and_runs_again_from_the_start(tmp_path: Path) -> None:
-    (tmp_path / "components").mkdir()
-    (tmp_path / "components" / "__init__.py").write_text("TIMES = []\n")
-    a_project(tmp_path)
-    (tmp_path / "__main__.py").write_text(
-        "import components\ncomponents.TIMES.append(1)\nassert len(components.TIMES) == 1\n"
-    )
-    program = UserProgram.in_folder(tmp_path)
-    with program.importable():
-        program()
-        program()  # as the engine runs it for each command: with modules of the first run it would fail
-    assert "components" not in sys.modules
 
 
 def test_existing_objects_come_in_an_order_in_which_they_can_be_made(tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine.checkpoint import RecordedResource
 from tests.soak.crash.cloud_objects import comparable
-from tests.soak.crash.selection import drawn, every, pivotal, sample
+from tests.soak.crash.selection import every
 from tests.support.builders.engine_records import urn
 
 
@@ -18,50 +15,6 @@ def test_only_resources_of_a_provider_are_selected() -> None:
     provider = RecordedResource(urn=urn("default", "pulumi:providers:aws"), id="0000")
     only_read = RecordedResource(urn=urn("role"), id="role", external=True)
     assert every([component, provider, made, only_read]) == (made.urn,)
-
-
-@given(st.lists(st.text(min_size=1), unique=True), st.integers(1, 20), st.integers())
-def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(
-    urns: list[str], size: int, seed: int
-) -> None:
-    chosen = sample(urns, size, seed)
-    assert chosen == sample(urns, size, seed)
-    assert list(chosen) == [one for one in urns if one in chosen]
-    assert len(chosen) == min(size, len(urns))
-
-
-ROLE = urn("spot", "aws:iam/serviceLinkedRole:ServiceLinkedRole")
-CLUSTER = urn("cluster", "aws:eks/cluster:Cluster")
-KARPENTER = urn("karpenter-operator", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
-KARPENTER_CRDS = urn("karpenter-operator-crds", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
-POOLS = tuple(urn(f"pool-{name}", "kubernetes:karpenter.sh/v1:NodePool") for name in "abc")
-OTHERS = tuple(urn(f"subnet-{at}", "aws:ec2/subnet:Subnet") for at in range(20))
-STACK = (ROLE, *OTHERS, CLUSTER, KARPENTER_CRDS, KARPENTER, *POOLS)
-
-
-def test_pivotal_resources_are_always_selected() -> None:
-    assert pivotal(STACK) == (ROLE, CLUSTER, KARPENTER, *POOLS)
-
-
-def test_the_pivotal_resources_of_gcp_are_cluster_node_pools_and_checkpoint_grants() -> None:
-    cluster = urn("cluster", "gcp:container/cluster:Cluster")
-    pools = tuple(urn(name, "gcp:container/nodePool:NodePool") for name in ("system", "cpu-spot"))
-    folder = urn("folder", "gcp:storage/managedFolder:ManagedFolder")
-    grant = urn("trainers", "gcp:storage/managedFolderIamMember:ManagedFolderIamMember")
-    jobset = urn("jobset", "holdfast:index:Operators$kubernetes:helm.sh/v3:Release")
-    assert pivotal((cluster, *pools, jobset, folder, grant)) == (cluster, *pools, grant)
-
-
-def test_a_sample_is_added_to_the_pivotal_resources() -> None:
-    chosen = drawn(STACK, 3, 7)
-    assert set(pivotal(STACK)) < set(chosen)
-    assert len(chosen) == len(pivotal(STACK)) + 3
-    assert list(chosen) == [one for one in STACK if one in chosen]
-
-
-def test_another_seed_selects_other_resources() -> None:
-    urns = [str(number) for number in range(100)]
-    assert len({sample(urns, 3, seed) for seed in range(20)}) > 1
 
 
 _BUCKET = "aws:s3/bucket:Bucket"

@@ -1,13 +1,11 @@
 """Resources are judged by what is published, planted mistakes are seen, and replacements are compared."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
 from pulumi_holdfast.rehearsal.clouds.catalogue import Rules
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
-from tests.soak.judges.planted import mistakes
 from tests.soak.judges.replacing import replaced_otherwise
 from tests.support.published import Published
 
@@ -87,18 +85,6 @@ def test_a_wrong_field_is_refused_with_what_is_published(changes: dict[str, obje
 def test_an_unknown_type_is_refused_with_where_to_read_how_to_record_it() -> None:
     (complaint,) = FARM.complaints("farm:trees:Hedge", {})
     assert "record it as docs/judges.md says" in complaint
-
-
-def test_planted_mistakes_are_seen_where_their_rule_is_published() -> None:
-    planted: Counter[str] = Counter()
-    seen: Counter[str] = Counter()
-    for mistake in mistakes(ORCHARD):
-        planted[mistake.kind] += 1
-        seen[mistake.kind] += bool(FARM.complaints(ORCHARD_TYPE, mistake.inputs))
-    for kind in ("misspelled name", "wrong kind"):
-        assert seen[kind] == planted[kind], f"every {kind} is seen"
-    assert seen["wrong text"] == 3
-    assert seen["wrong number"] == 2
 
 
 def test_a_field_that_only_one_side_replaces_is_a_complaint() -> None:

@@ -19,9 +19,9 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.machines import Machine, is_sold_in, machine_catalogue, zones_of
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner, machine_labels
 from pulumi_holdfast.rehearsal.clouds.aws.network import SUBNET
+from pulumi_holdfast.rehearsal.clouds.aws.offerings import reservations
 from pulumi_holdfast.rehearsal.clouds.aws.offerings import zones as ec2_zones
 from pulumi_holdfast.rehearsal.clouds.machines import REGION
-from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION, reservations
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError
 
@@ -146,8 +146,7 @@ class Ec2InstanceTypes:
             raise CannotRunError(
                 f"the machine catalog has no machine for the region of node {metadata.get('name')}, {region}"
             )
-        known = reservations(self._cloud.read(), EC2_RESERVATION)
-        return instance_types(machines, self._zones(str(region)), reserved=known.current)
+        return instance_types(machines, self._zones(str(region)), reserved=reservations(self._cloud.read()))
 
     def _zones(self, region: str) -> Sequence[str]:
         subnets = self._cloud.read().of_type(SUBNET)

@@ -209,17 +209,6 @@ async def test_only_objects_with_the_labels_are_requested() -> None:
 
 
 @virtually
-async def test_a_broken_watch_continues_where_it_ended() -> None:
-    api = FakeApi()
-    async with following(api) as informer:
-        await api.break_watches()
-        await api.put(POD, pod("meanwhile"))
-        await until(lambda: names(informer) == ["meanwhile"])
-        assert informer.lists == 1
-        assert informer.watches >= 2
-
-
-@virtually
 async def test_objects_deleted_during_a_lost_watch_are_removed() -> None:
     api = FakeApi()
     await api.put(POD, pod("old"))
@@ -263,18 +252,6 @@ async def test_a_server_that_ends_every_watch_is_retried_with_backoff() -> None:
     async with following(api):
         await asyncio.sleep(60)
         assert len(api.sent) < 40
-
-
-@virtually
-async def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
-    api = FakeApi(absent={"pods"})
-    async with following(api) as informer:
-        assert not informer.is_served
-        assert names(informer) == []
-        api.absent.clear()
-        await api.put(POD, pod("first"))
-        await until(lambda: names(informer) == ["first"])
-        assert informer.is_served
 
 
 @virtually

@@ -61,37 +61,6 @@ class Replica:
 
 
 @virtually
-async def test_the_first_replica_leads_and_the_second_waits() -> None:
-    api = FakeApi()
-    first = Replica(api, "first")
-    await until(lambda: first.fence.is_open)
-    second = Replica(api, "second")
-    await asyncio.sleep(300)
-    assert (first.terms, second.terms) == (1, 0)
-    await first.end()
-    assert await until(lambda: second.fence.is_open) < 4
-    await second.end()
-
-
-@virtually
-async def test_an_isolated_leader_stops_before_another_leads() -> None:
-    api = FakeApi()
-    first, second = Replica(api, "first"), Replica(api, "second")
-    await until(lambda: first.fence.is_open)
-    first.lost = True
-    assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1
-    with pytest.raises(LeadershipLost):
-        first.fence.seconds_left()
-    assert not second.fence.is_open
-    assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS
-    first.lost = False
-    await asyncio.sleep(60)
-    assert not first.fence.is_open
-    await first.end()
-    await second.end()
-
-
-@virtually
 async def test_a_lost_renewal_response_does_not_end_leadership() -> None:
     api = FakeApi()
     only = Replica(api, "only")

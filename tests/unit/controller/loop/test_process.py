@@ -4,10 +4,9 @@ import json
 import logging
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from pulumi_holdfast.controller.loop.controller import JsonFormatter, other_connections, serve_http
+from pulumi_holdfast.controller.loop.controller import JsonFormatter, other_connections
 from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.ladder.errors import ConfigError
@@ -92,29 +91,6 @@ def test_a_log_line_is_one_object_with_its_fields_and_exception() -> None:
     except KeyError as error:
         record = logging.makeLogRecord({"msg": "x", "exc_info": (KeyError, error, error.__traceback__)})
     assert "KeyError" in json.loads(JsonFormatter().format(record))["exception"]
-
-
-@in_event_loop
-async def test_health_readiness_and_metrics_are_served() -> None:
-    ready = [False]
-    metrics = Metrics(process=False)
-    metrics.leader.set(1)
-    async with (
-        serve_http("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
-        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
-    ):
-
-        async def get(path: str) -> tuple[int, str]:
-            async with session.get(path) as answer:
-                return answer.status, await answer.text()
-
-        assert (await get("/healthz"))[0] == 200
-        assert (await get("/readyz"))[0] == 503
-        ready[0] = True
-        assert (await get("/readyz"))[0] == 200
-        status, text = await get("/metrics")
-        assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True)
-        assert (await get("/else"))[0] == 404
 
 
 def test_gauges_are_read_at_each_scrape() -> None:

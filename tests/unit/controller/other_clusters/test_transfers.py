@@ -1,6 +1,5 @@
 """Transfers are carried out from one API server to another, whichever request fails."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -8,8 +7,6 @@ from datetime import timedelta
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
@@ -26,7 +23,6 @@ from pulumi_holdfast.controller.kube.client import (
     Unreachable,
 )
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, uid_of
-from pulumi_holdfast.controller.other_clusters.copies import may_run_here
 from pulumi_holdfast.controller.other_clusters.protocol import CreateCopy, TransferAction, TransferStage
 from pulumi_holdfast.controller.other_clusters.transfers import SomethingRemains, Transfers
 from pulumi_holdfast.ladder.json import Json
@@ -45,9 +41,8 @@ from tests.support.builders.fallback_objects import (
 )
 from tests.support.builders.job_states import running
 from tests.support.coroutines import in_event_loop
-from tests.support.fakes.api_server import FakeApi, Sent
+from tests.support.fakes.api_server import FakeApi
 from tests.support.json_objects import obj
-from tests.support.soak import sized
 
 BOTH: Final = pytest.mark.parametrize("kind", [JOBSET, RAYJOB], ids=lambda kind: kind.name)
 
@@ -150,81 +145,12 @@ async def started(kind: Kind = JOBSET) -> TwoApis:
     return fixture
 
 
-def failing_at(number: int) -> Callable[[Sent], None]:
-    """Let the request with a number fail."""
-    seen = 0
-
-    def fail(_: Sent) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == number:
-            raise Unreachable("fake", "lost")
-
-    return fail
-
-
-@BOTH
-@pytest.mark.parametrize("number", range(0, 40, 4))
-@pytest.mark.parametrize("side", ["home", "there"])
-@in_event_loop
-async def test_a_job_goes_there_and_back_although_a_request_fails(number: int, side: str, kind: Kind) -> None:
-    fixture = await started(kind)
-    getattr(fixture, side).fail = failing_at(number)
-
-    await fixture.drive("elsewhere", lambda: fixture.permit() == "Granted")
-    assert fixture.stage() == TransferStage.AWAY
-    await fixture.drive("", lambda: fixture.stage() == TransferStage.HOME)
-
-    job = fixture.at_home()
-    assert fixture.there.of(kind) == []
-    assert obj(job["metadata"])["finalizers"] == []
-    assert obj(job["spec"])["suspend"] is True
-
-
 async def put_pod(api: FakeApi, kind: Kind, *, of_copy: bool) -> None:
     """A pod of the job's gang that is left."""
     left = worker("left") if kind is JOBSET else ray_worker("left")
     metadata = obj(left["metadata"])
     labels = {**obj(metadata["labels"]), **({COPY_OF: UID} if of_copy else {})}
     await api.put(POD, {**left, "metadata": {**metadata, "labels": labels}})
-
-
-WISHES: Final = st.lists(
-    st.tuples(st.sampled_from(["elsewhere", ""]), st.sampled_from(["", "home", "there"]), st.integers(1, 6)),
-    max_size=15,
-)
-
-
-@BOTH
-@given(wishes=WISHES)
-@settings(max_examples=sized(8, soak=300))
-def test_no_job_may_run_in_both_clusters_whatever_its_ladder_wants_and_whichever_request_fails(
-    kind: Kind, wishes: list[tuple[str, str, int]]
-) -> None:
-    async def play() -> None:
-        fixture = await started(kind)
-        for wanted, side, number in [*wishes, *[("", "", 0)] * 15]:
-            for api in (fixture.home, fixture.there):
-                api.fail = lambda _: None
-            if side:
-                getattr(fixture, side).fail = failing_at(number)
-            job = fixture.at_home()
-            # What the ladder does: it resumes the job at home, and suspends it before it leaves.
-            if not wanted and may_run_here(job):
-                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": False}})
-            elif wanted and may_run_here(job):
-                await fixture.home.put(kind, {**job, "spec": {**obj(job["spec"]), "suspend": True}})
-            await fixture.step(wanted)
-            running = [
-                each
-                for each in (fixture.at_home(), fixture.there.get(kind, NAMESPACE, "train"))
-                if each and obj(each["spec"])["suspend"] is False
-            ]
-            assert len(running) <= 1, "two generations would write one checkpoint"
-        assert obj(fixture.at_home()["spec"])["suspend"] is False
-        assert not fixture.there.of(kind)
-
-    asyncio.run(play())
 
 
 @BOTH

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.aws.api_server import CALLER
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.engine.values import Properties, Value
@@ -19,7 +18,6 @@ from tests.support.clusters.eks_console import (
     EksConsole,
 )
 from tests.support.clusters.provider_calls import Engine, Provider, refused
-from tests.support.inputs import text
 
 _ADMIN = "arn:aws:iam::123456789012:role/platform"
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -30,48 +28,10 @@ def console(aws: Provider) -> EksConsole:
     return EksConsole(aws=aws)
 
 
-def test_a_cluster_gets_an_address_an_issuer_and_a_security_group(console: EksConsole) -> None:
-    _, made = console.engine(CLUSTER).create(console.cluster_inputs())
-    network: Json = made["vpcConfig"]  # pyright: ignore[reportAssignmentType] - an object, here
-    assert str(made["endpoint"]).endswith(".gr7.us-east-1.eks.amazonaws.com")
-    assert "https://oidc.eks.us-east-1.amazonaws.com/id/" in str(made["identities"])
-    assert text(network, "clusterSecurityGroupId").startswith("sg-")
-
-
-def test_another_key_for_secrets_is_accepted_and_changes_nothing(console: EksConsole) -> None:
-    one: Json = {
-        "resources": ["secrets"],
-        "provider": {"keyArn": "arn:aws:kms:us-east-1:123456789012:key/one"},
-    }
-    other: Json = {
-        "resources": ["secrets"],
-        "provider": {"keyArn": "arn:aws:kms:us-east-1:123456789012:key/two"},
-    }
-    cluster, inputs = console.engine(CLUSTER), console.cluster(encryptionConfig=one)
-    assert not cluster.diff(inputs, {**inputs, "encryptionConfig": other}).replaces
-    cluster.update(NAME, {**inputs, "encryptionConfig": other})
-    assert cluster.read(NAME)[1]["encryptionConfig"] == one
-    without = {name: value for name, value in inputs.items() if name != "encryptionConfig"}
-    assert list(cluster.diff(inputs, without).replaces) == ["encryptionConfig"]
-
-
 def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: EksConsole) -> None:
     for arn in ("arn:aws:iam::123456789012:role/missing", console.role("workers", "ec2")):
         reason = f"Role with arn: {arn} could not be assumed because it does not exist or the trusted entity"
         console.engine(CLUSTER).refuses_create(console.cluster_inputs(roleArn=arn), reason)
-
-
-def test_a_cluster_has_its_name_alone_and_is_deleted_without_nodes(console: EksConsole) -> None:
-    inputs, cluster = console.cluster(deletionProtection=True), console.engine(CLUSTER)
-    taken = "ResourceInUseException: Cluster already exists with name: train"
-    console.engine(CLUSTER, "two").refuses_create(inputs, taken)
-    cluster.refuses_delete(NAME, "InvalidRequestException")
-    cluster.update(NAME, {**inputs, "deletionProtection": False})
-    console.network_addons()
-    console.node_group()
-    cluster.refuses_delete(NAME, "ResourceInUseException: Cluster has nodegroups attached")
-    console.engine(NODE_GROUP).delete(f"{NAME}:system")
-    cluster.removes(NAME)
 
 
 def test_a_version_goes_up_one_at_a_time(console: EksConsole) -> None:
@@ -136,13 +96,6 @@ def test_an_access_entry_of_nodes_needs_its_role_and_managed_groups_have_one(con
     console.network_addons()
     role = console.node_group()
     refused(lambda: let_in(console, role, kind="EC2_LINUX"), _TAKEN)
-
-
-def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksConsole) -> None:
-    console.cluster(
-        accessConfig={"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
-    )
-    assert let_in(console, CALLER)
 
 
 _INPUTS: Properties = {

@@ -1,17 +1,11 @@
 """The simulated IAM."""
 
-from pathlib import Path
-
 import pytest
 
-from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine.values import Properties, Value
-from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
-from tests.support.fakes.spot_role_account import ARN, PATH, create_spot_role
+from tests.support.clusters.provider_calls import Engine, Provider
 
 _TRUST = "{}"
-_ROLES = "aws:iam/getRoles:getRoles"
-_SPOT: Properties = {"awsServiceName": "spot.amazonaws.com"}
 
 
 def an_engine(aws: Provider, kind: str, name: str = "one") -> Engine:
@@ -22,44 +16,6 @@ def an_engine(aws: Provider, kind: str, name: str = "one") -> Engine:
 def a_role(aws: Provider, name: str = "nodes", **more: Value) -> tuple[Engine, str]:
     engine = an_engine(aws, "Role", name)
     return engine, engine.create({"name": name, "assumeRolePolicy": _TRUST, **more})[0]
-
-
-def test_a_service_linked_role_is_named_by_aws_and_exists_once(aws: Provider) -> None:
-    role = an_engine(aws, "ServiceLinkedRole")
-    made, outputs = role.create(_SPOT)
-    assert made == ARN
-    assert (outputs["name"], outputs["path"]) == ("AWSServiceRoleForEC2Spot", PATH)
-    taken = "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account"
-    an_engine(aws, "ServiceLinkedRole", "two").refuses_create(_SPOT, taken)
-    unknown = "of es.amazonaws.com is not simulated; use one of: spot.amazonaws.com"
-    role.refuses_create({"awsServiceName": "es.amazonaws.com"}, unknown)
-
-
-def test_arns_contain_the_path_and_an_import_shows_all_inputs(aws: Provider, state_file: Path) -> None:
-    create_spot_role(CloudState(state_file))
-    found, _, inputs = an_engine(aws, "ServiceLinkedRole").read(ARN)
-    assert found == ARN
-    assert inputs["description"] == "Made by the platform team"
-    _, outputs = an_engine(aws, "Role").create({"name": "n", "path": "/ml/", "assumeRolePolicy": _TRUST})
-    assert outputs["arn"] == "arn:aws:iam::123456789012:role/ml/n", "a document that names it must match"
-    profile = an_engine(aws, "InstanceProfile").create({"name": "n"})[1]
-    assert profile["arn"] == "arn:aws:iam::123456789012:instance-profile/n"
-
-
-def test_roles_are_found_by_name_and_by_path(aws: Provider, state_file: Path) -> None:
-    a_role(aws)
-    assert (
-        invoke(aws, "aws:iam/getRole:getRole", {"name": "nodes"})["arn"]
-        == "arn:aws:iam::123456789012:role/nodes"
-    )
-    missing = "reading IAM Role (AWSServiceRoleForEC2Spot): couldn't find resource"
-    refused(lambda: invoke(aws, "aws:iam/getRole:getRole", {"name": "AWSServiceRoleForEC2Spot"}), missing)
-    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == []
-    create_spot_role(CloudState(state_file))
-    assert invoke(aws, _ROLES, {"pathPrefix": PATH})["arns"] == [ARN]
-    names = invoke(aws, _ROLES, {})["names"]
-    assert names == ["nodes", "AWSServiceRoleForEC2Spot"]
-    assert invoke(aws, _ROLES, {"nameRegex": "^nod"})["names"] == ["nodes"]
 
 
 @pytest.mark.parametrize(

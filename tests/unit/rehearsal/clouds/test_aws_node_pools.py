@@ -1,10 +1,6 @@
 """Simulated EKS node groups and add-ons have the prerequisites of real ones."""
 
-from typing import Final
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, ZONE
@@ -12,14 +8,10 @@ from pulumi_holdfast.rehearsal.clouds.aws.node_pools import machines_of
 from pulumi_holdfast.rehearsal.clouds.machines import MachineGroup, SimulatedMachine
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.engine.values import Properties
-from tests.support.clusters.eks_console import ADDON, NAME, NODE_GROUP, EksConsole
-from tests.support.clusters.provider_calls import Engine, Provider, refused
+from tests.support.clusters.eks_console import NAME, NODE_GROUP, EksConsole
+from tests.support.clusters.provider_calls import Provider, refused
 
 _EBS_ACCOUNT = "ebs-csi-controller-sa"
-_ON_SYSTEM_NODES: Properties = {
-    "nodeSelector": {"holdfast.dev/system": "true"},
-    "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
-}
 
 
 @pytest.fixture
@@ -47,16 +39,6 @@ def test_nodes_need_a_network_and_a_role_that_lets_them_join(console: EksConsole
         refused(lambda role=role: console.node_group(nodeRoleArn=role), reason)
 
 
-def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(console: EksConsole) -> None:
-    console.network_addons()
-    console.node_group()
-    group = console.engine(NODE_GROUP)
-    _, before, inputs = group.read(f"{NAME}:system")
-    assert before["version"] == "1.36"
-    after = group.update(f"{NAME}:system", {**inputs, "labels": {"team": "vision"}})
-    assert after["releaseVersion"] == before["releaseVersion"]
-
-
 @pytest.mark.parametrize("addon", ["coredns", "aws-ebs-csi-driver"])
 def test_an_add_on_with_a_deployment_times_out_without_nodes(console: EksConsole, addon: str) -> None:
     console.identity(_EBS_ACCOUNT)
@@ -74,24 +56,6 @@ def test_an_add_on_needs_a_node_that_takes_it_and_the_ebs_driver_an_identity(con
     for each in configurations:
         refused(lambda each=each: console.addon("coredns", configuration=each), degraded("coredns"))
     refused(lambda: console.addon("aws-ebs-csi-driver"), degraded("aws-ebs-csi-driver"))
-
-
-def test_an_add_on_is_installed_once_and_coredns_needs_no_configuration(console: EksConsole) -> None:
-    console.network_addons()
-    refused(lambda: console.addon("vpc-cni"), "ResourceInUseException: Addon already exists.")
-    console.node_group()
-    console.addon("coredns")
-    assert console.engine(ADDON).read(f"{NAME}:coredns")[0]
-
-
-def test_all_five_add_ons_come_up_in_the_right_order(console: EksConsole) -> None:
-    console.network_addons()
-    console.addon("eks-pod-identity-agent", configuration={"tolerations": [{"operator": "Exists"}]})
-    console.node_group()
-    console.addon("coredns", configuration=_ON_SYSTEM_NODES)
-    console.identity(_EBS_ACCOUNT)
-    console.addon("aws-ebs-csi-driver", configuration={"controller": _ON_SYSTEM_NODES})
-    assert console.engine(ADDON).read(f"{NAME}:aws-ebs-csi-driver")[0]
 
 
 _SUBNETS = [
@@ -121,21 +85,10 @@ def _machines(digest: str = "d", **inputs: JsonValue) -> list[SimulatedMachine]:
     return list(machines_of(MachineGroup(target=group, inventory=Inventory(_SUBNETS, {}))))
 
 
-@given(count=st.integers(min_value=0, max_value=12))
-def test_there_are_as_many_as_desired_each_with_a_name_of_its_own(count: int) -> None:
-    found = _machines(scalingConfig={"desiredSize": count, "minSize": 0, "maxSize": 12})
-    assert len({machine.name for machine in found}) == count
-
-
 def test_machines_are_spread_over_the_zones_of_the_subnets() -> None:
     assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"]
     found = _machines(subnetIds=["subnet-x", "subnet-y"])
     assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"]
-
-
-def test_a_machine_keeps_its_name_and_a_new_groups_machines_have_others() -> None:
-    assert _machines() == _machines(), "a machine would be ended and bought again at each look"
-    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}
 
 
 def test_labels_taints_and_type_are_the_groups() -> None:
@@ -149,37 +102,3 @@ def test_labels_taints_and_type_are_the_groups() -> None:
     assert one.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},)
     assert (one.capacity["cpu"], one.capacity["memory"]) == ("2", "8192Mi")
     assert one.provider_id.startswith("aws:///eu-west-1a/i-")
-
-
-TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
-PLACEMENT: Final = "aws:ec2/placementGroup:PlacementGroup"
-
-
-def test_a_launch_template_has_a_new_version_for_each_change_but_of_its_tags(aws: Provider) -> None:
-    engine = Engine(provider=aws, type=TEMPLATE)
-    inputs: Properties = {"name": "system", "metadataOptions": {"httpTokens": "required"}}
-    made, outputs = engine.create(inputs)
-    assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1)
-    tagged = engine.update(made, {**inputs, "tags": {"team": "vision"}})
-    assert tagged["latestVersion"] == 1
-    inputs = {**inputs, "tags": {"team": "vision"}, "metadataOptions": {"httpPutResponseHopLimit": 1}}
-    changed = engine.update(made, inputs)
-    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1)
-    moved = engine.update(made, {**inputs, "updateDefaultVersion": True, "imageId": "ami-1"})
-    assert moved["defaultVersion"] == 3
-
-
-@pytest.mark.parametrize(
-    ("token", "inputs", "taken"),
-    [
-        (TEMPLATE, {}, "InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"),
-        (PLACEMENT, {"strategy": "cluster"}, "The placement group 'fabric' already exists."),
-    ],
-)
-def test_launch_objects_have_unique_names(aws: Provider, token: str, inputs: Properties, taken: str) -> None:
-    named = {"name": "fabric", **inputs}
-    made, outputs = Engine(provider=aws, type=token).create(named)
-    if token == PLACEMENT:
-        assert made == "fabric"
-        assert str(outputs["placementGroupId"]).startswith("pg-")
-    Engine(provider=aws, type=token, name="two").refuses_create(named, taken)

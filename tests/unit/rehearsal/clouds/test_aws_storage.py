@@ -10,9 +10,6 @@ from tests.support.clusters.provider_calls import Engine, Provider
 
 _BUCKET = "aws:s3/bucket:Bucket"
 _OBJECT = "aws:s3/bucketObjectv2:BucketObjectv2"
-_VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
-
-_ENABLED: Properties = {"bucket": "ckpt", "versioningConfiguration": {"status": "Enabled"}}
 
 
 def a_job_writes(state_file: Path) -> None:
@@ -52,28 +49,3 @@ def test_a_setting_needs_its_bucket(aws: Provider, kind: str, inputs: Properties
     setting.refuses_create({"bucket": "ckpt", **inputs}, "NoSuchBucket: The specified bucket does not exist")
     Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
     assert setting.create({"bucket": "ckpt", **inputs})[0] == "ckpt"
-
-
-def test_a_bucket_has_each_setting_once(aws: Provider, state_file: Path) -> None:
-    Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
-    Engine(provider=aws, type=_VERSIONING).create(_ENABLED)
-    suspended: Properties = {**_ENABLED, "versioningConfiguration": {"status": "Suspended"}}
-    Engine(provider=aws, type=_VERSIONING, name="two").create(suspended)
-    (setting,) = CloudState(state_file).read().of_type(_VERSIONING)
-    assert setting.inputs == suspended
-
-
-def test_a_key_has_an_id_like_kmss_and_an_arn_that_ends_in_it(aws: Provider) -> None:
-    made, outputs = Engine(provider=aws, type="aws:kms/key:Key").create({})
-    assert [len(part) for part in made.split("-")] == [8, 4, 4, 4, 12]
-    assert outputs["arn"] == f"arn:aws:kms:us-east-1:123456789012:key/{made}"
-    assert outputs["keyId"] == made
-
-
-def test_a_prefix_has_one_pull_through_cache(aws: Provider) -> None:
-    wanted: Properties = {"ecrRepositoryPrefix": "quay", "upstreamRegistryUrl": "quay.io"}
-    rule = Engine(provider=aws, type="aws:ecr/pullThroughCacheRule:PullThroughCacheRule")
-    made, outputs = rule.create(wanted)
-    assert (made, outputs["registryId"]) == ("quay", "123456789012")
-    again = Engine(provider=aws, type=rule.type, name="two")
-    again.refuses_create(wanted, "PullThroughCacheRuleAlreadyExistsException")

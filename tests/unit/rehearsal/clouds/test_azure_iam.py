@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from pulumi_holdfast.rehearsal.clouds.azure.iam import has_role
-from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER, SUBSCRIPTION
+from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
 from pulumi_holdfast.rehearsal.clouds.state import CloudState
-from pulumi_holdfast.rehearsal.engine.values import Properties, Value
-from tests.support.clusters.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
-from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
+from pulumi_holdfast.rehearsal.engine.values import Properties
+from tests.support.clusters.azure_console import NETWORK_CONTRIBUTOR, READER, AzureConsole
+from tests.support.clusters.provider_calls import Engine, Provider, refused
 
 _SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 
@@ -21,18 +21,6 @@ def console(azure: Provider) -> AzureConsole:
     return made
 
 
-def test_an_identity_has_a_principal_that_gets_a_role_once(console: AzureConsole) -> None:
-    identity, principal = console.identity()
-    assert identity.endswith("/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train")
-    assert len(principal.split("-")) == 5
-    made = console.grant(principal, READER, _SUBNET)
-    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/")
-    other: Value = "11111111-1111-1111-1111-111111111111"
-    taken = 'Code="RoleAssignmentExists"'
-    refused(lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other), taken)
-    console.grant(principal, NETWORK_CONTRIBUTOR, _SUBNET)
-
-
 def test_only_a_new_principal_needs_its_type(console: AzureConsole) -> None:
     _, principal = console.identity()
     unknown = ('Code="PrincipalNotFound"', "set the role assignment principalType property")
@@ -40,18 +28,6 @@ def test_only_a_new_principal_needs_its_type(console: AzureConsole) -> None:
     other = "has type 'ServicePrincipal' , which is different from specified"
     refused(lambda: console.grant(principal, READER, _SUBNET, principalType="User"), other)
     console.grant(CALLER, READER, _SUBNET, principalType=None)
-
-
-def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
-    made = console.grant(CALLER, READER, _SUBNET)
-    name, role = made.rpartition("/")[2], f"{ROLES}/{NETWORK_CONTRIBUTOR}"
-    inputs: Properties = {
-        "roleAssignmentName": name,
-        "principalId": CALLER,
-        "scope": _SUBNET,
-        "roleDefinitionId": role,
-    }
-    console.engine(GRANT_TYPE).refuses_update(made, inputs, 'Code="RoleAssignmentUpdateNotPermitted"')
 
 
 @pytest.mark.parametrize(
@@ -69,11 +45,6 @@ def test_a_role_is_inherited(console: AzureConsole, state_file: Path, scope: str
     inventory = CloudState(state_file).read()
     assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds
     assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope)
-
-
-def test_the_client_config_contains_the_caller(azure: Provider) -> None:
-    told = invoke(azure, "azure-native:authorization:getClientConfig", {})
-    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION)
 
 
 _IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"

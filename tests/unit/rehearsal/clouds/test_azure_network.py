@@ -2,7 +2,6 @@
 
 import pytest
 
-from pulumi_holdfast.rehearsal.engine.values import Value
 from tests.support.clusters.azure_console import (
     ADDRESS_TYPE,
     CLUSTER_TYPE,
@@ -20,13 +19,6 @@ def console(azure: Provider) -> AzureConsole:
     return AzureConsole(azure=azure)
 
 
-def test_ids_have_azures_own_form(console: AzureConsole) -> None:
-    assert console.group() == "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/train"
-    assert console.way_out() == f"{PATH}/Microsoft.Network/natGateways/nat"
-    assert console.network() == f"{PATH}/Microsoft.Network/virtualNetworks/train"
-    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
-
-
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -38,11 +30,6 @@ def test_ids_have_azures_own_form(console: AzureConsole) -> None:
 def test_a_missing_resource_group_is_refused(console: AzureConsole, kind: str, name: str) -> None:
     missing = 'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."'
     console.engine(kind).refuses_create(console.in_group(**{name: "one"}), missing)
-
-
-def test_a_group_cannot_be_made_twice(console: AzureConsole) -> None:
-    console.group()
-    refused(console.group, "cannot create already existing resource")
 
 
 def test_a_subnet_needs_its_network(console: AzureConsole) -> None:
@@ -82,13 +69,3 @@ def test_a_subnet_with_machines_is_not_deleted(console: AzureConsole) -> None:
     console.engine(SUBNET_TYPE).refuses_delete(subnet, 'Code="InUseSubnetCannotBeDeleted"')
     console.engine(CLUSTER_TYPE).delete(f"{PATH}/Microsoft.ContainerService/managedClusters/train")
     console.engine(SUBNET_TYPE).delete(subnet)
-
-
-def test_an_address_is_a_documentation_address_and_stable(console: AzureConsole) -> None:
-    console.group()
-    engine = console.engine(ADDRESS_TYPE)
-    inputs: dict[str, Value] = console.in_group(publicIpAddressName="nat")
-    made, outputs = engine.create(inputs)
-    assert str(outputs["ipAddress"]).startswith("198.51.100.")
-    changed = engine.update(made, {**inputs, "tags": {"a": "b"}})
-    assert changed["ipAddress"] == outputs["ipAddress"]

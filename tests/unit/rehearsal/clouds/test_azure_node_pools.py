@@ -23,18 +23,6 @@ def console(azure: Provider) -> AksConsole:
     return made
 
 
-@pytest.mark.parametrize("overrides", [{}, SPOT])
-def test_a_refresh_finds_no_difference(console: AksConsole, overrides: dict[str, Value]) -> None:
-    pool, asked = console.engine("it"), console.inputs("it", **overrides)
-    _, _, found = pool.read(pool.create(asked)[0], inputs=asked)
-    assert not pool.diff(found, asked).detailedDiff
-
-
-def test_a_pool_is_identified_by_its_path_and_has_its_name_alone(console: AksConsole) -> None:
-    assert console.pool("cpu") == f"{PATH}/agentPools/cpu"
-    assert "already existing" in refusal(lambda: console.pool("cpu"))
-
-
 def test_a_pool_needs_its_cluster(azure: Provider) -> None:
     reason = refusal(AksConsole(azure=azure).pool)
     assert "ParentResourceNotFound" in reason
@@ -51,29 +39,6 @@ def test_a_spot_pool_gets_the_label_and_the_taint_of_aks_once(console: AksConsol
     found = console.outputs("declared", **SPOT, nodeLabels=labels, nodeTaints=taints)
     assert found["nodeTaints"] == taints
     assert found["nodeLabels"] == labels
-
-
-def test_a_preview_keeps_the_labels_and_taints_that_the_program_sets(console: AksConsole) -> None:
-    asked = console.inputs("it", **SPOT, nodeTaints=["team=vision:NoSchedule"])
-    planned = console.engine("it").plan(asked)
-    assert {name: planned[name] for name in asked} == asked
-
-
-def test_a_pool_on_demand_runs_the_requested_version_without_spot_settings(console: AksConsole) -> None:
-    found = console.outputs("cpu")
-    assert found["nodeLabels"] == {"holdfast.dev/pool": "cpu"}
-    assert found["nodeTaints"] == []
-    assert not {"scaleSetEvictionPolicy", "spotMaxPrice"} & found.keys()
-    assert str(found["currentOrchestratorVersion"]).startswith("1.36.")
-    assert found["orchestratorVersion"] == "1.36"
-    assert found["powerState"] == {"code": "Running"}
-
-
-def test_another_size_is_another_pool(console: AksConsole) -> None:
-    old, new = console.inputs("cpu"), console.inputs("cpu", vmSize="Standard_D8ds_v5")
-    answer = console.engine("cpu").diff(old, new)
-    assert list(answer.replaces) == ["vmSize"]
-    assert answer.deleteBeforeReplace
 
 
 @pytest.mark.parametrize(
@@ -96,12 +61,6 @@ def test_an_immutable_field_is_refused_as_an_update(console: AksConsole, field: 
     pool.refuses_update(object_id, changed, f"Changing property 'properties.{field}' is not allowed.")
 
 
-@pytest.mark.parametrize("change", [{"maxCount": 20}, {"nodeLabels": {"team": "vision"}}])
-def test_what_scales_and_marks_it_can_change(console: AksConsole, change: dict[str, Value]) -> None:
-    outputs = console.engine("cpu").update(console.pool("cpu"), console.inputs("cpu", **change))
-    assert change.items() <= outputs.items()
-
-
 def test_an_update_with_another_number_of_nodes_than_the_autoscalers_is_refused(
     console: AksConsole, azure: Provider, state_file: Path
 ) -> None:
@@ -120,10 +79,3 @@ def test_an_update_with_another_number_of_nodes_than_the_autoscalers_is_refused(
     console.engine("cpu").refuses_update(object_id, stale, "Cannot manually scale AgentPool 'cpu'")
     console.engine("cpu").update(object_id, current)
     assert invoke(azure, "azure-native:containerservice:getAgentPool", call)["count"] == scaled
-
-
-def test_the_price_of_a_spot_pool_stays(console: AksConsole) -> None:
-    pool, object_id = console.engine("spot"), console.pool("spot", **SPOT)
-    assert pool.update(object_id, console.inputs("spot", **SPOT, maxCount=4))
-    capped = console.inputs("spot", **SPOT, spotMaxPrice=1.5)
-    pool.refuses_update(object_id, capped, "properties.spotMaxPrice")

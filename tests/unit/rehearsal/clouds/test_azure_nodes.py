@@ -1,12 +1,8 @@
 """The nodes of an AKS node pool are what AKS makes of the pool."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pulumi_holdfast.ladder.quantities import parse_quantity
-from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
-from pulumi_holdfast.rehearsal.clouds.azure.nodes import allocatable, pool_of, pools_in, template_of
+from pulumi_holdfast.rehearsal.clouds.azure.nodes import allocatable, pool_of, template_of
 from pulumi_holdfast.rehearsal.clouds.machines import NodeTemplate
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from tests.support.builders.aks_objects import agent_pool, aks_cluster
@@ -35,16 +31,6 @@ def test_allocatable_is_as_documented(cores: int, memory: int, pods: int, expect
     found = allocatable(capacity)
     assert {name: found[name] for name in expected} == expected
     assert found["pods"] == str(pods)
-
-
-@given(cores=st.integers(1, 416), memory=st.integers(4096, 12_000_000), pods=st.integers(10, 250))
-def test_a_machine_with_more_gives_more(cores: int, memory: int, pods: int) -> None:
-    small, large = (
-        allocatable({"cpu": str(c), "memory": f"{m}Mi", "ephemeral-storage": "128Gi", "pods": str(pods)})
-        for c, m in ((cores, memory), (cores + 1, memory + 1024))
-    )
-    for name in ("cpu", "memory"):
-        assert 0 < parse_quantity(small[name]) < parse_quantity(large[name]), f"{name} does not grow"
 
 
 def test_only_nodes_of_spot_pools_have_the_label_and_the_taint_of_aks() -> None:
@@ -80,29 +66,3 @@ def test_capacity_and_price_are_those_of_the_machine_and_its_network() -> None:
     assert _template(agent_pool(maxPods=110)).capacity["pods"] == "110", "unless the pool says how many"
     spot = _template(agent_pool("cpuspot", spot=True))
     assert spot.hourly_price < _template().hourly_price
-
-
-def test_limits_are_the_pools_own_and_a_pool_of_fixed_size_has_none() -> None:
-    grows = _template(agent_pool(count=1, minCount=1, maxCount=5))
-    assert (grows.initial, grows.minimum, grows.maximum, grows.is_autoscaled) == (1, 1, 5, True)
-    fixed = _template(agent_pool(count=2, enableAutoScaling=False))
-    assert (fixed.initial, fixed.minimum, fixed.maximum, fixed.is_autoscaled) == (2, 2, 2, False)
-
-
-def test_a_node_has_its_zone_and_its_provider_id() -> None:
-    machine = _template().machine("aks-cpu-12345678-vmss00000a", "eastus2-1")
-    assert machine.labels["topology.kubernetes.io/zone"] == "eastus2-1"
-    assert machine.labels["topology.kubernetes.io/region"] == "eastus2"
-    home = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-test-nodes/providers/Microsoft.Compute"
-    assert machine.provider_id == (
-        f"azure://{home}/virtualMachineScaleSets/aks-cpu-12345678-vmss/virtualMachines/10"
-    )
-    assert _template(agent_pool(availabilityZones=None)).zones == ("0",)
-    assert _template().zones == ("eastus2-1", "eastus2-2")
-
-
-def test_a_pool_is_of_the_cluster_of_its_name_in_its_group() -> None:
-    elsewhere = aks_cluster(resourceGroupName="other")
-    pool = agent_pool(resourceGroupName="HOLDFAST-TEST")
-    assert pool_of(pool, Inventory([elsewhere, aks_cluster()], {}))
-    assert pools_in(Inventory([elsewhere, agent_pool()], {})) == []

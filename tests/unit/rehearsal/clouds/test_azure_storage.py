@@ -37,33 +37,8 @@ def account(azure: Provider) -> Engine:
     return Engine(provider=azure, type=_ACCOUNT)
 
 
-@pytest.mark.usefixtures("account")
-def test_an_account_has_a_global_name_and_addresses(account: Engine, azure: Provider) -> None:
-    made, outputs = account.create(_INPUTS)
-    assert made == f"{_PLACE}/checkpoints0a1b2c3d"
-    endpoints = outputs["primaryEndpoints"]
-    assert isinstance(endpoints, dict)
-    assert endpoints["blob"] == "https://checkpoints0a1b2c3d.blob.core.windows.net/"
-    other = Engine(provider=azure, type=_ACCOUNT, name="two")
-    other.refuses_create(
-        {**_INPUTS, "resourceGroupName": "another"},
-        "The storage account named checkpoints0a1b2c3d is already taken.",
-    )
-    unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
-    made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
-    assert str(outputs["name"]).startswith("checkpoints")
-    assert made.endswith(str(outputs["name"]))
-
-
 def test_an_account_needs_its_group(azure: Provider) -> None:
     Engine(provider=azure, type=_ACCOUNT).refuses_create(_INPUTS, "Resource group 'kept' could not be found.")
-
-
-def test_another_kind_is_refused_as_an_update(account: Engine) -> None:
-    made, _ = account.create(_INPUTS)
-    changed: Properties = {**_INPUTS, "kind": "BlockBlobStorage"}
-    assert not account.diff(_INPUTS, changed).replaces
-    account.refuses_update(made, changed, "The property 'kind' was specified in the input")
 
 
 @pytest.mark.parametrize(

@@ -50,18 +50,9 @@ def test_names_that_google_refuses(pools: Engine, providers: Engine, name: str) 
     providers.refuses_create({**_PROVIDER, "workloadIdentityPoolProviderId": name}, "pool_provider_id")
 
 
-def test_a_pool_has_the_number_of_its_project_in_its_name(pools: Engine) -> None:
-    found, outputs = pools.create(_POOL)
-    assert found == "projects/ml-dev/locations/global/workloadIdentityPools/holdfast-1"
-    assert str(outputs["name"]).startswith("projects/123456789012/")
-    pools.refuses_create(_POOL, "Error 409: Requested entity already exists")
-
-
-def test_a_provider_needs_its_pool_a_subject_and_an_issuer_with_tls(pools: Engine, providers: Engine) -> None:
+def test_a_provider_needs_its_pool(pools: Engine, providers: Engine) -> None:
     providers.refuses_create(_PROVIDER, "Error 404: Requested entity was not found.")
     pools.create(_POOL)
-    providers.refuses_create({**_PROVIDER, "attributeMapping": {}}, "google.subject")
-    providers.refuses_create({**_PROVIDER, "oidc": {"issuerUri": "http://oidc.example.com"}}, "https://")
     assert providers.create(_PROVIDER)[0].endswith("/holdfast-1/providers/home")
 
 

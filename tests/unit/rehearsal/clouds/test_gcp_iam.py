@@ -46,15 +46,6 @@ def test_pods_have_no_identity_before_the_first_cluster(grant: Engine, state_fil
     assert grant.create(given(pods))[0]
 
 
-def test_an_identity_pool_needs_a_cluster_with_workload_identity(grant: Engine, state_file: Path) -> None:
-    grant.refuses_create(given(_PODS[0]), 'Error applying IAM policy for project "ml-dev": ')
-    a_cluster(state_file, identities=False)
-    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0])))
-    a_cluster(state_file, identities=True)
-    foreign = _PODS[0].replace("ml-dev", "ml-prod")
-    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign)))
-
-
 def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engine) -> None:
     member = given(f"serviceAccount:{_EMAIL}")
     grant.refuses_create(member, f"Error 400: Service account {_EMAIL} does not exist., badRequest")
@@ -78,15 +69,6 @@ def test_an_account_has_an_address_and_grants_need_it(gcp: Provider, grant: Engi
 )
 def test_members_outside_the_project_count_as_existing(grant: Engine, member: str) -> None:
     assert grant.create(given(member))[0]
-
-
-def test_the_same_grant_twice_is_one_grant(gcp: Provider, grant: Engine, state_file: Path) -> None:
-    inputs = given("group:trainers@example.com")
-    other_stack = Engine(provider=gcp, type=_ON_PROJECT, name="other-stack")
-    made, _ = grant.create(inputs)
-    assert other_stack.create(inputs)[0] == made
-    other_stack.delete(made)
-    assert CloudState(state_file).read().of_type(_ON_PROJECT) == []
 
 
 def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: Path) -> None:

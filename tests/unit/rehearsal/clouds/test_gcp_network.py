@@ -5,7 +5,6 @@ from tests.support.clusters.provider_calls import Engine, Provider
 
 _NETWORK = "gcp:compute/network:Network"
 _SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
-_ROUTER = "gcp:compute/router:Router"
 _NAT = "gcp:compute/routerNat:RouterNat"
 _NETWORK_ID = "projects/rehearsal/global/networks/train"
 _NODES_ID = "projects/rehearsal/regions/europe-west4/subnetworks/nodes"
@@ -27,18 +26,6 @@ def _subnetwork(name: str = "nodes", **overrides: Value) -> dict[str, Value]:
         "secondaryIpRanges": [{"rangeName": "pods", "ipCidrRange": "10.44.0.0/14"}],
         **overrides,
     }
-
-
-def test_ids_are_the_paths_that_google_gives(gcp: Provider) -> None:
-    assert _network(gcp) == _NETWORK_ID
-    made, outputs = Engine(provider=gcp, type=_SUBNETWORK).create(_subnetwork())
-    assert made == _NODES_ID
-    assert outputs["selfLink"] == f"https://www.googleapis.com/compute/v1/{_NODES_ID}"
-    assert outputs["gatewayAddress"] == "10.40.0.1"
-    router, _ = Engine(provider=gcp, type=_ROUTER).create(
-        {"name": "train", "network": _NETWORK_ID, "region": "europe-west4"}
-    )
-    assert router == "projects/rehearsal/regions/europe-west4/routers/train"
 
 
 def test_a_network_has_its_name_alone_and_goes_after_what_is_in_it(gcp: Provider) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value
+from pulumi_holdfast.rehearsal.engine.values import Properties, Value
 from tests.support.clusters.gke_console import GPUS, PATH, GkeConsole
 from tests.support.clusters.provider_calls import Provider, refused
 
@@ -22,12 +22,6 @@ def config(outputs: Properties) -> Properties:
     found = outputs["nodeConfig"]
     assert isinstance(found, dict)
     return found
-
-
-def test_a_pool_is_identified_by_its_path_and_has_its_name_alone(console: GkeConsole) -> None:
-    assert console.pool("cpu") == f"{PATH}/nodePools/cpu"
-    other = console.engine("other")
-    other.refuses_create(console.inputs("cpu"), "resource - nodePools/cpu - already exists")
 
 
 def test_a_pool_needs_its_cluster(gcp: Provider) -> None:
@@ -59,13 +53,6 @@ def test_a_clusters_own_first_pool_counts_among_those_without_gpus(gcp: Provider
     assert config(console.outputs("a100", **A2))["effectiveTaints"] == [GPU_TAINT]
 
 
-def test_gpus_get_the_default_driver_unless_another_is_asked_for(console: GkeConsole) -> None:
-    latest = {**GPUS[0], "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
-    for name, gpus, driver in (("plain", GPUS[0], "DEFAULT"), ("asked", latest, "LATEST")):
-        found = config(console.outputs(name, **{**A2, "guestAccelerators": [gpus]}))["guestAccelerators"]
-        assert f"'gpuDriverVersion': '{driver}'" in str(found)
-
-
 def test_disks_that_a_machine_brings_show_as_if_they_had_been_asked_for(console: GkeConsole) -> None:
     disks: Value = {"localSsdCount": 16}
     for name, asked, replaces in (
@@ -84,24 +71,3 @@ def test_a_pool_needs_the_account_of_its_nodes(console: GkeConsole) -> None:
     account = "missing@holdfast-test.iam.gserviceaccount.com"
     missing = f'Service account "{account}" does not exist.'
     refused(lambda: console.pool("cpu", serviceAccount=account), missing)
-
-
-def test_a_pool_has_its_clusters_zones_and_version_unless_it_says_others(console: GkeConsole) -> None:
-    outputs = console.outputs("cpu")
-    assert outputs["nodeLocations"] == ["europe-west4-a", "europe-west4-b"]
-    assert str(outputs["version"]).startswith("1.")
-    surge = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
-    assert outputs["upgradeSettings"] == surge
-
-
-def test_a_preview_knows_what_was_said_of_the_nodes(console: GkeConsole) -> None:
-    planned = console.engine("cpu").plan(console.inputs("cpu", labels={"holdfast.dev/pool": "cpu"}))
-    found = config(planned)
-    assert found["labels"] == {"holdfast.dev/pool": "cpu"}
-    assert found["effectiveTaints"] is UNKNOWN
-
-
-@pytest.mark.parametrize("field", ["nodeCount", "initialNodeCount"])
-def test_a_preview_keeps_the_number_of_nodes_that_the_program_sets(console: GkeConsole, field: str) -> None:
-    asked = {**console.inputs("cpu"), field: 3}
-    assert console.engine("cpu").plan(asked)["nodeCount"] == 3

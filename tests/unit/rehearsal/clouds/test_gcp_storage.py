@@ -1,6 +1,5 @@
 """The simulated Cloud Storage."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -38,31 +37,6 @@ def a_job_writes(state_file: Path, name: str = "vision/step-100") -> None:
         console.put(CloudObject(type=_OBJECT, id=name, urn="", inputs=inputs))
 
 
-def test_a_bucket_has_a_global_name_an_address_and_soft_delete(bucket: Engine, gcp: Provider) -> None:
-    made, outputs = bucket.create(_INPUTS)
-    assert made == "ckpt"
-    assert outputs["url"] == "gs://ckpt"
-    other = Engine(provider=gcp, type=_BUCKET, name="two")
-    other.refuses_create(
-        {**_INPUTS, "project": "another"}, "The bucket namespace is shared by all users of the system."
-    )
-    name = str(bucket.check({"location": "US-WEST1"})["name"])
-    assert name.startswith("one-")
-    assert 3 <= len(name) <= 63
-    policy = outputs["softDeletePolicy"]
-    assert isinstance(policy, Mapping)
-    assert policy["retentionDurationSeconds"] == 604800
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"hierarchicalNamespace": {"enabled": True}}, {"location": "EUROPE-WEST4"}, {"project": "another"}],
-)
-def test_what_a_bucket_is_made_as_it_stays(bucket: Engine, change: Properties) -> None:
-    replaces = [path.split(".")[0] for path in bucket.diff(_INPUTS, {**_INPUTS, **change}).replaces]
-    assert replaces == list(change)
-
-
 def test_a_bucket_names_no_key_that_cloud_storage_may_not_use(gcp: Provider, bucket: Engine) -> None:
     inputs: Properties = {**_INPUTS, "encryption": {"defaultKmsKeyName": _KEY}}
     assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs))
@@ -79,12 +53,6 @@ def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) 
     bucket.update(made, {**_INPUTS, "forceDestroy": True})
     bucket.delete(made)
     assert CloudState(state_file).read().of_type(_BUCKET) == []
-
-
-def test_a_managed_folder_needs_its_bucket_and_is_identified_by_it(bucket: Engine, folder: Engine) -> None:
-    assert "The specified bucket does not exist." in refusal(lambda: folder.create(_IN_VISION))
-    bucket.create(_INPUTS)
-    assert folder.create(_IN_VISION)[0] == "ckpt/vision/"
 
 
 @pytest.mark.parametrize("inside", ["vision/step-100", "vision/run/step-100"])

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from pulumi_holdfast.rehearsal.clouds.schema import Schema, UnknownTypeError, violations
-from pulumi_holdfast.rehearsal.clouds.sdk import ValueKind
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Secret, Value
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -43,28 +42,6 @@ def test_an_unknown_type_or_package_is_refused_with_the_fix() -> None:
 def test_what_is_required_is_read_from_every_clouds_sdk(token: str, required: set[str]) -> None:
     inputs = Schema.for_package(token.split(":")[0]).resource(token).inputs
     assert {name for name, one in inputs.items() if one.required} == required, f"{token} was read wrongly"
-
-
-def test_an_output_class_gives_its_type_and_whether_it_is_always_set() -> None:
-    outputs = Schema.for_package("aws").resource(_CLUSTER).outputs
-    assert outputs["certificateAuthority"].kinds == {ValueKind.OBJECT}
-    assert outputs["deletionProtection"].kinds == {ValueKind.BOOL}
-    assert (outputs["arn"].required, outputs["outpostConfig"].required) == (True, False)
-
-
-@pytest.mark.parametrize(
-    ("token", "name", "kind"),
-    [
-        (_CLUSTER, "vpcConfig", ValueKind.OBJECT),
-        ("aws:s3/bucket:Bucket", "acl", ValueKind.STRING),
-        ("aws:s3/bucket:Bucket", "tags", ValueKind.MAP),
-        ("azure-native:containerservice:AgentPool", "count", ValueKind.NUMBER),
-        ("gcp:container/nodePool:NodePool", "nodeLocations", ValueKind.LIST),
-    ],
-)
-def test_an_input_has_the_kind_its_annotation_says(token: str, name: str, kind: ValueKind) -> None:
-    inputs = Schema.for_package(token.split(":")[0]).resource(token).inputs
-    assert kind in inputs[name].kinds, f"{name} of {token} is {inputs[name].kinds}"
 
 
 def test_complete_and_unknown_inputs_pass_and_secret_ones_are_checked() -> None:

@@ -16,13 +16,6 @@ def _bucket(object_id: str = "ckpt", **inputs: JsonValue) -> CloudObject:
     return CloudObject(type=_BUCKET, id=object_id, urn="urn:b", inputs=inputs)
 
 
-def test_an_object_is_there_for_the_next_who_opens_the_file(tmp_path: Path) -> None:
-    with CloudState(tmp_path / "cloud" / "aws.json").changing() as inventory:
-        inventory.put(_bucket(tags={"a": "b"}))
-    found = CloudState(tmp_path / "cloud" / "aws.json").read().find(_BUCKET, "ckpt")
-    assert found == _bucket(tags={"a": "b"})
-
-
 def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
     state = CloudState(tmp_path / "aws.json")
 

@@ -12,7 +12,7 @@ from pulumi_holdfast.rehearsal.clouds.machines import NoNodes
 from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.cluster_autoscaler import Autoscaler, autoscaler
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import InstanceGroups
-from pulumi_holdfast.rehearsal.errors import Cancellation, KubeCancelled, RehearsalError
+from pulumi_holdfast.rehearsal.errors import Cancellation, RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.autoscaling_objects import node_pool
 
@@ -60,16 +60,3 @@ def test_the_loop_retries_until_it_is_cancelled(tmp_path: Path, monkeypatch: pyt
     cancellation.cancel()
     running.join(timeout=10)
     assert not running.is_alive()
-
-
-def test_the_loop_ends_during_an_observation(tmp_path: Path) -> None:
-    server = _Server(_raising(KubeCancelled()))
-    _autoscaler(server, tmp_path).run(Cancellation())
-    assert server.asked == 1
-
-
-def test_without_a_node_pool_the_api_server_is_not_called(tmp_path: Path) -> None:
-    server = _Server()
-    _autoscaler(server, tmp_path, has_pools=False).step()
-    assert server.asked == 0
-    assert list(tmp_path.iterdir()) == []

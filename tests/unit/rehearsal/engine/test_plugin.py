@@ -8,7 +8,6 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, status_pb2
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from pulumi_holdfast.rehearsal.engine.faults import EngineCrashedError
 from pulumi_holdfast.rehearsal.engine.plugin import InitFailedError, serve
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.support.clusters.provider_calls import calling
@@ -48,16 +47,6 @@ def test_an_error_arrives_as_one_line() -> None:
     assert "\n" not in str(_call(error).details())
 
 
-def test_a_missing_method_is_unimplemented() -> None:
-    with (
-        serve(ResourceProviderServicer()) as served,
-        calling(served.port) as provider,
-        pytest.raises(grpc.RpcError) as caught,
-    ):
-        provider.Parameterize(provider_pb2.ParameterizeRequest())
-    assert _call(caught.value).code() is grpc.StatusCode.UNIMPLEMENTED
-
-
 def test_an_initialization_failure_arrives_with_the_state() -> None:
     error = _answer_to(
         InitFailedError(
@@ -68,14 +57,3 @@ def test_an_initialization_failure_arrives_with_the_state() -> None:
     status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
     detail = provider_pb2.ErrorResourceInitFailed.FromString(status.details[0].value)
     assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"])
-
-
-def test_a_call_of_a_killed_engine_is_not_answered_and_the_server_stops() -> None:
-    served = serve(_Raising(EngineCrashedError()))
-    with calling(served.port) as provider:
-        call = provider.GetPluginInfo.future(empty_pb2.Empty())
-        with pytest.raises(grpc.FutureTimeoutError):
-            call.result(timeout=0.2)
-    served.close()
-    served.close()
-    assert call.done()

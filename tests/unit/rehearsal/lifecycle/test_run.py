@@ -7,35 +7,14 @@ import pytest
 
 from pulumi_holdfast.rehearsal.engine import Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults
-from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
-from pulumi_holdfast.rehearsal.lifecycle.run import StepReport, provisioner_for
+from pulumi_holdfast.rehearsal.lifecycle.run import provisioner_for
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from pulumi_holdfast.rehearsal.scenarios.gke import Gke
 from pulumi_holdfast.rehearsal.scenarios.karpenter import Karpenter
 from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
 from tests.support.builders.aks_objects import aks_cluster
-
-
-def test_each_step_is_announced_and_listed_in_the_table() -> None:
-    announced: list[str] = []
-    report = StepReport(announce=announced.append)
-    with report.step("up") as results:
-        results.append("3 created")
-        results.append("nothing is left")
-    assert announced == ["up"]
-    (step,) = report.steps
-    assert step.row[:2] == ("up", "3 created; nothing is left")
-    assert "3 created" in report.table()
-
-
-def test_a_failed_step_is_listed_as_failed_and_raises() -> None:
-    report = StepReport(announce=lambda _: None)
-    with pytest.raises(RehearsalError), report.step("a second up"):
-        raise RehearsalError("a second up changed something")
-    assert report.steps[0].row[:2] == ("a second up", "FAILED")
-
 
 CLIENT = cast("KubeClient", object())
 

@@ -5,16 +5,9 @@ from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-import yaml
-
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import kubeconfig
 from pulumi_holdfast.rehearsal.control_plane.configuration import KubeconfigCluster
-from pulumi_holdfast.rehearsal.operator_runner.controllers import (
-    CONTROLLERS,
-    JOBSET_CERTIFICATES,
-    controller_of,
-)
+from pulumi_holdfast.rehearsal.operator_runner.controllers import CONTROLLERS, controller_of
 from tests.support.builders.operator_pods import pod, resolved_container
 
 
@@ -32,70 +25,6 @@ def test_controller_is_found_by_label_and_namespace() -> None:
         assert controller_of(other) is None, "the pod of a user must never run as a local process"
 
 
-def test_jobset_serves_its_webhook_on_a_local_port() -> None:
-    given = Path("/pods/one/volumes/config/app.yaml")
-    invocation = CONTROLLERS["jobset"].adapt(
-        resolved_container(
-            args=("--zap-log-level=2", f"--config={given}"),
-            files={given: "leaderElection: {leaderElect: false}\nwebhook: {timeout: 5}\n"},
-            mounts={JOBSET_CERTIFICATES: Path("/pods/one/volumes/cert")},
-        )
-    )
-    written = Path("/pods/one/adapted/controller_manager_config.yaml")
-    assert f"--config={written}" in invocation.args
-    assert f"--config={given}" not in invocation.args
-    assert yaml.safe_load(invocation.files[written]) == {
-        "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
-        "webhook": {"timeout": 5, "host": "127.0.0.1", "port": 19443, "certDir": "/pods/one/volumes/cert"},
-    }
-
-
-def test_jobset_starts_without_a_configuration_file() -> None:
-    invocation = CONTROLLERS["jobset"].adapt(resolved_container(mounts={JOBSET_CERTIFICATES: Path("/c")}))
-    assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
-    invocation = CONTROLLERS["jobset"].adapt(resolved_container())
-    (text,) = invocation.files.values()
-    assert yaml.safe_load(text)["webhook"]["port"] == 19443
-
-
-def test_kuberay_listens_on_loopback_ports() -> None:
-    invocation = CONTROLLERS["kuberay-operator"].adapt(resolved_container(args=("--qps=100",)))
-    assert invocation.args == (
-        "--qps=100",
-        "--metrics-addr=127.0.0.1:18080",
-        "--health-probe-bind-address=127.0.0.1:18082",
-        "--leader-election-namespace=operators",
-    )
-
-
-def test_karpenter_listens_on_local_ports_and_keeps_its_lease_namespace() -> None:
-    given = {"METRICS_PORT": "9000", "HEALTH_PROBE_PORT": "9001", "LOG_LEVEL": "info"}
-    invocation = CONTROLLERS["karpenter"].adapt(
-        resolved_container(variables=given, ports={9000: 50_000, 9001: 50_001})
-    )
-    assert invocation.variables == {
-        "LEADER_ELECTION_NAMESPACE": "operators",
-        "KUBELET_KUBECONFIG": "/kubelets",
-        "METRICS_PORT": "50000",
-        "HEALTH_PROBE_PORT": "50001",
-        "LOG_LEVEL": "info",
-    }
-    given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
-    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere"
-
-
-def test_karpenter_gets_instance_types_unless_it_has_its_own() -> None:
-    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
-    ((path, text),) = invocation.files.items()
-    assert text == "[]"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path)
-    given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
-    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
-    assert invocation.files == {}
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"]
-
-
 def test_fallback_controller_runs_from_its_archives_alone() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "pulumi_holdfast.controller"
@@ -104,13 +33,6 @@ def test_fallback_controller_runs_from_its_archives_alone() -> None:
     given, local = ("--lease=l", "--port=8080"), ("--address=127.0.0.1", "--port=18080")
     assert invocation.args == ("-S", "-m", "pulumi_holdfast.controller", *given, *local)
     assert invocation.variables["PYTHONPATH"] == mounted["PYTHONPATH"]
-
-
-def test_an_own_image_of_the_fallback_controller_is_played_by_this_checkout() -> None:
-    invocation = CONTROLLERS["fallback-controller"].adapt(resolved_container())
-    assert invocation.args[:2] == ("-m", "pulumi_holdfast.controller")
-    program = Path(invocation.variables["PYTHONPATH"]) / "pulumi_holdfast/controller/__main__.py"
-    assert program.is_file()
 
 
 def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -> None:
@@ -137,9 +59,3 @@ def test_fallback_controller_reaches_other_clusters_that_run_on_this_machine() -
     }
     assert found["far"]["clusters"][0]["cluster"] == {"server": "https://far.example.com"}
     assert found["there"]["users"][0]["user"]["tokenFile"] == "/pods/one/tokens/there"
-
-
-@pytest.mark.parametrize("app", sorted(CONTROLLERS))
-def test_variables_of_the_chart_are_kept(app: str) -> None:
-    invocation = CONTROLLERS[app].adapt(resolved_container(variables={"SOME": "thing"}))
-    assert invocation.variables["SOME"] == "thing", "values of a chart must reach the controller"

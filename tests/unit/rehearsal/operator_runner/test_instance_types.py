@@ -50,15 +50,6 @@ def test_machine_has_its_offerings_gpus_and_efa_interfaces(machine: Machine) -> 
     assert "0" not in resources.values(), "a missing resource must not be listed"
 
 
-def test_plain_machine_has_no_gpu_label_and_a_spot_price_of_a_tenth() -> None:
-    plain = machine_catalogue("aws")["m7i.large"]
-    (entry,) = entries(instance_types([plain], ZONES[:1]))
-    found = (mapping(offering)["Price"] for offering in sequence(entry["offerings"]))
-    spot, on_demand = sorted(price for price in found if isinstance(price, float))
-    assert spot == pytest.approx(on_demand / 10, abs=1e-6)
-    assert not any("gpu" in label for label in mapping(entry["labels"]))
-
-
 def test_nodes_have_the_known_labels_of_the_provider_and_not_those_of_kubernetes() -> None:
     (aws,) = entries(instance_types([machine_catalogue("aws")["p4d.24xlarge"]], ZONES))
     labels = mapping(aws["labels"])

@@ -1,31 +1,20 @@
 """The fields, variables and volumes of a pod are resolved like a kubelet resolves them."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import (
     CannotRunError,
-    Probe,
     ProjectedToken,
     Volume,
-    container_ports,
     expand,
-    grace_seconds_of,
-    in_units_of,
     mounts_of,
     on_this_machine,
     projected_tokens,
-    readiness_probe,
     resolve_environment,
-    restarts_of,
-    service_account_of,
-    should_run,
     volumes_of,
 )
 from tests.support.builders.operator_pods import container, pod
@@ -61,11 +50,6 @@ def test_variables_are_expanded_in_order_and_env_takes_precedence() -> None:
         resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
-@given(st.text(alphabet=st.characters(exclude_characters="$")))
-def test_text_without_dollars_does_not_change(text: str) -> None:
-    assert expand(text, {"A": "1"}) == text
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -96,34 +80,6 @@ def test_missing_source_is_reported(source: dict[str, JsonValue], complaint: str
     with pytest.raises(CannotRunError) as caught:
         resolved(value_from(**source))
     assert complaint in str(caught.value)
-
-
-@given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=10**6))
-def test_quantity_is_rounded_up_to_the_divisor(amount: int, divisor: int) -> None:
-    units = in_units_of(str(amount), str(divisor))
-    assert units - 1 < Fraction(amount, divisor) <= units
-
-
-def test_only_a_scheduled_pod_that_is_neither_deleted_nor_finished_runs() -> None:
-    assert should_run(pod())
-    assert should_run(pod(status={"phase": "Running"}))
-    deleted = pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    finished = [pod(status={"phase": phase}) for phase in ("Failed", "Succeeded")]
-    for unwanted in (pod(spec={"nodeName": ""}), deleted, *finished):
-        assert not should_run(unwanted), f"{unwanted} needs no process"
-
-
-def test_ports_probe_and_defaults_are_resolved() -> None:
-    ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
-    assert ports == {"http": 1, "2": 2}
-    assert readiness_probe(container()) == Probe(port=8080, path="/readyz")
-    at_root = readiness_probe(container(readinessProbe={"httpGet": {"port": 9}}))
-    assert at_root == Probe(port=9, path="/")
-    for probe in ({}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}):
-        assert readiness_probe(container(readinessProbe=probe)) is None
-    assert service_account_of(pod()) == "default"
-    assert grace_seconds_of(pod()) == 30
-    assert restarts_of(pod()) == 0
 
 
 CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import pytest
-
-from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.operator_runner.ray_dashboard import answer
 from tests.support.builders.operator_pods import pod
 
@@ -21,25 +19,6 @@ def heads(*pods: Json, requested: list[tuple[str, str]] | None = None):
 
 
 RUNNING = pod(status={"phase": "Running"})
-
-
-def test_running_head_reports_its_job_and_accepts_a_submission() -> None:
-    requested: list[tuple[str, str]] = []
-    response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(RUNNING, requested=requested))
-    assert mapping(response.body)["status"] == "RUNNING"
-    assert mapping(response.body)["submission_id"] == "rj-1"
-    assert requested == [("rj-head-svc", "tabular")]
-    response = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
-    assert response.body == {"job_id": "rj-1", "submission_id": "rj-1"}
-    assert answer("GET", f"{URL}/api/jobs/", {}, heads(RUNNING)).body == []
-    assert answer("POST", f"{URL}/api/jobs/rj-1/stop", {}, heads(RUNNING)).body == {}
-
-
-@pytest.mark.parametrize(("annotation", "status"), [("complete", "SUCCEEDED"), ("fail", "FAILED")])
-def test_annotation_of_the_head_finishes_its_job(annotation: str, status: str) -> None:
-    head = pod(metadata={"annotations": {f"holdfast.dev/{annotation}": "true"}}, status={"phase": "Running"})
-    response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(head))
-    assert mapping(response.body)["status"] == status
 
 
 def test_only_a_running_head_that_is_not_silent_answers() -> None:

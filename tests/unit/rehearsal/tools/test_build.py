@@ -5,33 +5,18 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pulumi_holdfast.cli.__main__ import main
-from pulumi_holdfast.config import versions
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
-from pulumi_holdfast.rehearsal.tools.build import (
-    PIECES,
-    Go,
-    chains,
-    exclusive,
-    explain,
-    fingerprint,
-    fingerprint_of,
-    title_of,
-)
-from pulumi_holdfast.rehearsal.tools.catalog import TOOLS, Tool, tool_named
-from pulumi_holdfast.rehearsal.tools.charts import CHARTS
+from pulumi_holdfast.rehearsal.tools.build import exclusive, explain, fingerprint_of, title_of
+from pulumi_holdfast.rehearsal.tools.catalog import TOOLS
 from pulumi_holdfast.rehearsal.tools.command import build
-from pulumi_holdfast.rehearsal.tools.locate import find_tool, missing_pieces
-from tests.support.fakes.go_toolchain import PROJECT, FakeGo, checkout, program_printing
+from pulumi_holdfast.rehearsal.tools.locate import missing_pieces
+from tests.support.fakes.go_toolchain import PROJECT, FakeGo, checkout
 
 
 @pytest.fixture
@@ -66,31 +51,6 @@ def packages(module: str) -> list[str]:
     return sorted(tool.package for tool in TOOLS if tool.module == module)
 
 
-def test_fresh_checkout_builds_every_piece_once(go: FakeGo, workspace: Workspace) -> None:
-    shown = make(workspace)
-    assert go.built == sorted(tool.package for tool in TOOLS), "each tool is built once"
-    assert missing(workspace) == [], "nothing is missing afterwards"
-    assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS), "all found"
-    assert "kuberay-operator chart" in shown, "a chart and a program can have the same name"
-
-
-def test_the_schema_of_the_plugin_comes_from_its_module(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
-    calls = (go.folder / "calls").read_text(encoding="utf-8").splitlines()
-    (build,) = [call for call in calls if call.startswith("build") and call.endswith(" ./")]
-    assert "-overlay=" in build
-    assert not (workspace.project_root / "tools/pulumi-kubernetes/schema.json").exists()
-
-
-def test_second_run_builds_nothing_and_needs_no_go(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
-    go.forget()
-    assert make(workspace).startswith("tools: nothing to make: all 20")
-    assert go.built == [], "no tool is built again"
-    (go.folder / "bin" / "go").unlink()
-    assert "nothing to make" in make(workspace)
-
-
 def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
@@ -102,37 +62,6 @@ def test_only_changed_and_deleted_programs_are_rebuilt(go: FakeGo, workspace: Wo
     (workspace.tools_bin / "helm").unlink()
     make(workspace)
     assert go.built == ["helm.sh/helm/v4/cmd/helm"]
-
-
-def test_accepted_program_on_path_is_not_built(go: FakeGo, workspace: Workspace) -> None:
-    pin = tool_named("etcd").pin(workspace.project_root)
-    program_printing(go.folder / "bin" / "etcd", f"etcd Version: {pin}")
-    make(workspace)
-    assert "go.etcd.io/etcd/server/v3" not in go.built
-
-
-def test_charts_have_their_crds_and_the_published_version(go: FakeGo, workspace: Workspace) -> None:
-    make(workspace)
-    chart = workspace.charts_dir / "karpenter-kwok"
-    crds = sorted(path.name for path in (chart / "crds").iterdir())
-    assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"]
-    assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
-    chart = workspace.charts_dir / "karpenter"
-    described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
-    published = {"version": versions.KARPENTER, "appVersion": versions.KARPENTER}
-    assert described == {"name": "karpenter", **published}
-    image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
-    assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), "an old digest would override it"
-    assert (chart / "crds" / "ec2nodeclasses.yaml").is_file()
-
-
-def test_chart_with_a_changed_layout_is_refused(go: FakeGo, workspace: Workspace) -> None:
-    values = go.folder / "modules/github.com/aws/karpenter-provider-aws/charts/karpenter/values.yaml"
-    values.unlink()
-    values.write_text("image: {tag: 1.0.0}\n", encoding="utf-8")
-    with pytest.raises(RehearsalError, match=r"has 0 lines with `tag:` instead of one"):
-        make(workspace)
-    assert not (workspace.charts_dir / "karpenter").exists()
 
 
 def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) -> None:
@@ -147,25 +76,6 @@ def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) ->
     go.works()
     make(workspace)
     assert missing(workspace) == [], "the next run continues"
-
-
-def test_partial_piece_of_an_interrupted_run_is_removed(go: FakeGo, workspace: Workspace) -> None:
-    half = workspace.tools_dir / "partial" / "helm"
-    half.parent.mkdir(parents=True)
-    half.write_text("half", encoding="utf-8")
-    make(workspace)
-    assert not half.exists(), "a partial program must not remain"
-    assert "built" in (workspace.tools_bin / "helm").read_text(encoding="utf-8")
-
-
-def test_stop_ends_a_running_build_and_starts_no_other(go: FakeGo, workspace: Workspace) -> None:
-    go.hangs()
-    runner = Go()
-    threading.Timer(0.05, runner.stop).start()
-    for _ in range(2):
-        with pytest.raises(RehearsalError):
-            runner.run("helm", ("build", "-o", "x", "helm"), workspace.project_root)
-    assert len(go.built) <= 1
 
 
 def test_missing_go_is_reported(
@@ -202,25 +112,6 @@ def test_unknown_failure_of_go_shows_its_last_lines() -> None:
     assert len(said) < 20
 
 
-@given(st.lists(st.sampled_from(PIECES), unique=True))
-def test_chains_contain_each_missing_piece_once(some: list[Tool]) -> None:
-    planned = chains(some)
-    assert sorted(title_of(piece) for chain in planned for piece in chain) == sorted(map(title_of, some))
-    assert all(planned)
-    modules = [{piece.module for piece in chain if isinstance(piece, Tool)} for chain in planned]
-    assert sum(map(len, modules)) == len(set[str]().union(*modules)), (
-        "two chains would compile the same packages"
-    )
-
-
-parts = st.lists(st.text(), min_size=1)
-
-
-@given(parts, parts)
-def test_fingerprints_are_equal_only_for_equal_parts(one: list[str], two: list[str]) -> None:
-    assert (fingerprint(*one) == fingerprint(*two)) == (one == two)
-
-
 @pytest.mark.parametrize("file", ["kubernetes/go.mod", "kubernetes/go.sum", "karpenter/kwok/main.go"])
 def test_fingerprint_changes_with_the_files_of_its_module_only(workspace: Workspace, file: str) -> None:
     before = {tool: fingerprint_of(tool, workspace) for tool in TOOLS}
@@ -228,15 +119,6 @@ def test_fingerprint_changes_with_the_files_of_its_module_only(workspace: Worksp
     path.write_text(f"{path.read_text(encoding='utf-8')}\n", encoding="utf-8")
     changed = {tool.module for tool in TOOLS if fingerprint_of(tool, workspace) != before[tool]}
     assert changed == {file.partition("/")[0]}
-
-
-def test_fingerprint_changes_with_flags_and_that_of_a_chart_not_with_other_pins(workspace: Workspace) -> None:
-    helm, jobset = tool_named("helm"), CHARTS[0]
-    assert fingerprint_of(replace(helm, stamps=()), workspace) != fingerprint_of(helm, workspace)
-    before = fingerprint_of(jobset, workspace)
-    path = workspace.project_root / "tools" / "kubernetes" / "go.mod"
-    path.write_text(path.read_text().replace("helm.sh/helm/v4 v4", "helm.sh/helm/v4 v5"))
-    assert fingerprint_of(jobset, workspace) == before
 
 
 def test_second_build_waits_for_the_first(workspace: Workspace) -> None:

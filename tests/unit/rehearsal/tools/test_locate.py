@@ -57,16 +57,6 @@ def test_unusable_tool_is_reported_with_the_fix(workspace: Workspace, tmp_path: 
         find_tool("helm", workspace)
 
 
-def test_programs_on_path_without_a_suitable_version_are_skipped(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    program_printing(tmp_path / "path" / "jobset-controller", "v0.12.0")
-    with pytest.raises(RehearsalError, match="cannot print its version"):
-        find_tool("jobset-controller", workspace)
-    program_printing(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
-    assert find_tool("kubectl", workspace).parent != tmp_path / "path"
-
-
 def test_tool_of_other_pins_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     program_printing(workspace.tools_bin / "helm", "v4.99.0")
     monkeypatch.setenv("PATH", str(workspace.tools_bin))
@@ -77,13 +67,6 @@ def test_tool_of_other_pins_is_refused(workspace: Workspace, monkeypatch: pytest
         sums.write("example.com/new v1.0.0 h1:x\n")
     with pytest.raises(RehearsalError, match=r"was built from other pins\. Run `make tools`"):
         find_tool("pulumi", workspace)
-
-
-def test_unknown_name_is_reported_with_the_known_names(workspace: Workspace) -> None:
-    with pytest.raises(
-        RehearsalError, match=r"'helmet' is no tool of this project; use one of .*helm.*kubectl"
-    ):
-        find_tool("helmet", workspace)
 
 
 def test_projects_of_a_user_share_the_tools_of_an_installed_package(

@@ -76,10 +76,6 @@ def deaths(deadly: KillAtWrite, write: int, *, is_done: bool = True) -> list[str
     return died
 
 
-def test_without_a_planned_kill_every_request_passes() -> None:
-    assert KillAtWrite().decide(request()) is Fault.PASS
-
-
 @pytest.mark.parametrize(("is_done", "fault"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
 def test_the_kill_happens_once_at_its_write(is_done: bool, fault: Fault) -> None:
     deadly = KillAtWrite()
@@ -108,11 +104,3 @@ def test_a_partition_loses_every_request_and_no_planned_kill() -> None:
     deadly.is_partitioned = False
     assert deadly.decide(request()) is Fault.LOSE_ANSWER
     assert died == ["it"], "at the first write that the API server could see"
-
-
-def test_a_cancelled_kill_does_not_happen() -> None:
-    deadly = KillAtWrite()
-    died = deaths(deadly, 1)
-    assert deadly.cancel()
-    assert deadly.decide(request()) is Fault.PASS
-    assert not died

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
-from pulumi_holdfast.rehearsal.clouds.aws import offerings
 from pulumi_holdfast.rehearsal.clouds.aws.names import place, region
 from pulumi_holdfast.rehearsal.clouds.aws.network import SUBNET
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
@@ -132,10 +131,10 @@ def _clusters(call: Call) -> Json:
 
 
 def _cloud_control_resource(call: Call) -> Json:
-    """An EKS cluster or a capacity reservation, as its CloudFormation schema describes it."""
+    """An EKS cluster, as its CloudFormation schema describes it."""
     kind, name = call.arguments.get("typeName"), call.arguments.get("identifier")
     if kind == "AWS::EC2::CapacityReservation":
-        return offerings.reservation(call)
+        raise RehearsalError(f"reservation {name} is not simulated; only a real account knows it")
     if kind != "AWS::EKS::Cluster":
         raise RehearsalError(f"Cloud Control resources of type {kind} are not simulated")
     found = cluster_named(name, call.inventory)

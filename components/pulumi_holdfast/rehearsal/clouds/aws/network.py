@@ -45,7 +45,6 @@ _WITH_GROUPS: Final = (
 )
 #: The types that must be deleted before their VPC. Its default group and tables are deleted with it.
 _CONTENTS: Final = (SUBNET, _INTERNET, "aws:ec2/routeTable:RouteTable", _GROUP, _ENDPOINT)
-_DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 _PEERS: Final = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
 
 
@@ -153,24 +152,7 @@ RESOURCES: Mapping[str, Rules] = {
             ),
         ),
     ),
-    _ROUTE: Rules(
-        computed={"origin": lambda _: "CreateRoute", "state": lambda _: "active"},
-        refuse_create=(
-            once(
-                "RouteAlreadyExists: The route identified by {inputs[destinationCidrBlock]} already exists.",
-                *("routeTableId", *_DESTINATIONS),
-            ),
-        ),
-    ),
-    "aws:ec2/routeTableAssociation:RouteTableAssociation": Rules(
-        refuse_create=(
-            once(
-                "Resource.AlreadyAssociated: the specified association for route table {inputs[routeTableId]} "
-                "conflicts with an existing association",
-                "subnetId",
-            ),
-        )
-    ),
+    _ROUTE: Rules(computed={"origin": lambda _: "CreateRoute", "state": lambda _: "active"}),
     **dict.fromkeys(_RULES, _RULE),
     _GROUP: Rules(
         longest_name=255,
@@ -196,16 +178,7 @@ RESOURCES: Mapping[str, Rules] = {
         ),
     ),
     # It can be attached to another VPC in place.
-    _INTERNET: Rules(
-        unique_within=(),
-        refuse_create=(
-            once(
-                "InvalidParameterValue: Network {inputs[vpcId]} already has an internet gateway attached",
-                "vpcId",
-            ),
-        ),
-        refuse_delete=(_addresses_remain,),
-    ),
+    _INTERNET: Rules(unique_within=(), refuse_delete=(_addresses_remain,)),
     _NAT: Rules(computed={"publicIp": _address_of_gateway}, refuse_create=(_no_internet,)),
     _ENDPOINT: Rules(
         computed={

@@ -1,15 +1,16 @@
 """EC2's availability zones and instance type offerings."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.machines import is_sold_in, machine_catalogue, zones_of
+from pulumi_holdfast.ladder.windows import parse_time
 from pulumi_holdfast.rehearsal.clouds.aws.names import region
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke
 from pulumi_holdfast.rehearsal.clouds.relations import text, texts
-from pulumi_holdfast.rehearsal.clouds.reservations import EC2_RESERVATION, reservations
+from pulumi_holdfast.rehearsal.clouds.state import Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 #: The zones of an unknown region; fewer would hide mistakes in spreading.
@@ -102,25 +103,20 @@ def _is_like(wanted: Json, name: str, *, on_spot: bool) -> bool:
     )
 
 
-def reservation(call: Call) -> Json:
-    """Answer `cloudcontrol.getResource` for a capacity reservation, from the state."""
-    name = text(call.arguments, "identifier")
-    known = reservations(call.inventory, EC2_RESERVATION)
-    if not known.are_listed:
-        raise RehearsalError(f"reservation {name} is not simulated; only a real account knows it")
-    if known.refuses(name):
-        raise RehearsalError(
-            f"ResourceNotFoundException: Resource of type 'AWS::EC2::CapacityReservation' with identifier '{name}' was not found."
-        )
-    given = known.current[name]
-    properties: Json = {
-        "Id": name,
-        "InstanceType": given.get("instanceType"),
-        "AvailabilityZone": given.get("availabilityZone"),
-        "TotalInstanceCount": given.get("instanceCount"),
-        "EndDate": given.get("endDate"),
-    }
-    return {**call.arguments, "id": name, "properties": json.dumps(properties)}
+#: Only a real account knows its reservations; a test adds them to the state file, with the inputs of the resource.
+EC2_RESERVATION: Final = "aws:ec2/capacityReservation:CapacityReservation"
+
+
+def reservations(inventory: Inventory) -> Mapping[str, Json]:
+    """Return the inputs of the reservations in the state that have not ended, by id."""
+    found = {one.id: one.inputs for one in inventory.of_type(EC2_RESERVATION)}
+    return {name: inputs for name, inputs in found.items() if not _is_over(inputs)}
+
+
+def _is_over(reservation: Json) -> bool:
+    ends = reservation.get("endDate")
+    time = parse_time(ends) if isinstance(ends, str) else None
+    return time is not None and time <= datetime.now(UTC)
 
 
 def _service_quota(call: Call) -> Json:

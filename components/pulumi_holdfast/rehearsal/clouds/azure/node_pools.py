@@ -16,7 +16,6 @@ from pulumi_holdfast.rehearsal.clouds.azure.nodes import (
 )
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.relations import find, needs_at
-from pulumi_holdfast.rehearsal.clouds.reservations import AZURE_RESERVATION_GROUP, reservations
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
@@ -67,17 +66,6 @@ def _cluster_of(request: ResourceRequest) -> CloudObject | None:
 
 def _is_spot(inputs: Json) -> bool:
     return inputs.get("scaleSetPriority") == "Spot"
-
-
-def _group_is_unknown(request: ResourceRequest) -> str | None:
-    group = request.inputs.get("capacityReservationGroupID")
-    if not isinstance(group, str) or not reservations(request.inventory, AZURE_RESERVATION_GROUP).refuses(
-        group
-    ):
-        return None
-    return said(
-        "CapacityReservationGroupNotFound", f"The capacity reservation group '{group}' was not found."
-    )
 
 
 def _fixed(request: ResourceRequest) -> str | None:
@@ -159,10 +147,7 @@ RESOURCES: Mapping[str, Rules] = {
             "scaleSetEvictionPolicy": lambda request: effective(request.inputs)["scaleSetEvictionPolicy"],
             "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
-        refuse_create=(
-            needs_at(CLUSTER, cluster_id, no_parent("managedClusters/agentPools")),
-            _group_is_unknown,
-        ),
+        refuse_create=(needs_at(CLUSTER, cluster_id, no_parent("managedClusters/agentPools")),),
         keeps=_kept_inputs,
         refuse_update=(_fixed, _scaled_by_hand),
     )

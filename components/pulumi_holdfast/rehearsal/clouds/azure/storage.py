@@ -33,17 +33,6 @@ def _endpoints(request: ResourceRequest) -> JsonValue:
     }
 
 
-def _another_kind(request: ResourceRequest) -> str | None:
-    """The provider does not replace an account for its kind, which Azure does not change."""
-    current = request.inventory.find(_ACCOUNT, request.id)
-    if current is None or current.inputs.get("kind") == request.inputs.get("kind"):
-        return None
-    return said(
-        "AccountPropertyCannotBeUpdated",
-        "The property 'kind' was specified in the input, but it cannot be updated.",
-    )
-
-
 def _sku(request: ResourceRequest) -> JsonValue:
     given: Json = mapping(request.inputs.get("sku"))
     return {**given, "tier": str(given.get("name")).partition("_")[0]}
@@ -65,7 +54,6 @@ RESOURCES: Mapping[str, Rules] = {
         },
         taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),
         refuse_create=(no_group,),
-        refuse_update=(_another_kind,),
     ),
     "azure-native:storage:BlobServiceProperties": _part(
         "blobServicesName", "BlobServiceProperties", "blobServices"

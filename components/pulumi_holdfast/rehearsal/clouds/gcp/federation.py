@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from pulumi_holdfast.ladder.json import mapping
 from pulumi_holdfast.rehearsal.clouds.catalogue import Refuse, ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.gcp.names import PROJECT_NUMBER, project
 from pulumi_holdfast.rehearsal.clouds.relations import needs_at
@@ -40,19 +39,6 @@ def _checked_id(field: str) -> Refuse:
     """Return the check of an id, which Terraform's provider makes before it sends anything."""
     rule = "must be 4 to 32 lowercase letters (a-z), numbers (0-9) or dashes (-), and can not start with"
     return lambda request: None if _ID.fullmatch(request.name) else f'"{field}" {rule} "gcp-"'
-
-
-def _wrong_provider(request: ResourceRequest) -> str | None:
-    """A provider of OpenID Connect maps a subject, and its issuer has TLS."""
-    issuer = str(mapping(request.inputs.get("oidc")).get("issuerUri") or "")
-    reason = None
-    if not issuer.startswith("https://"):
-        reason = "The issuer URI must be a valid URL that starts with https://."
-    if "google.subject" not in mapping(request.inputs.get("attributeMapping")):
-        reason = "The attribute mapping must include a mapping for google.subject."
-    return (
-        reason and f"Error creating WorkloadIdentityPoolProvider: googleapi: Error 400: {reason}, badRequest"
-    )
 
 
 def _role_name(request: ResourceRequest) -> str:
@@ -92,9 +78,7 @@ RESOURCES: Mapping[str, Rules] = {
                 lambda request: _pool_path(request, project(request)),
                 "Error creating WorkloadIdentityPoolProvider: googleapi: Error 404: Requested entity was not found., notFound",
             ),
-            _wrong_provider,
         ),
-        refuse_update=(_wrong_provider,),
     ),
     CUSTOM_ROLE: Rules(
         name_property="roleId",

@@ -9,7 +9,6 @@ from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.gcp.names import no_account, project
 from pulumi_holdfast.rehearsal.clouds.gcp.nodes import CLUSTER, IMMUTABLE_NODE_FIELDS, NODE_POOL
 from pulumi_holdfast.rehearsal.clouds.relations import needs_at
-from pulumi_holdfast.rehearsal.clouds.reservations import GCE_RESERVATION, named_by_node_pool, reservations
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value
 
@@ -181,15 +180,6 @@ def _taint_said_twice(request: ResourceRequest) -> str | None:
     return None
 
 
-def _reservation_is_unknown(request: ResourceRequest) -> str | None:
-    """Compute Engine knows the reservations of a project; one that is over is deleted."""
-    known = reservations(request.inventory, GCE_RESERVATION)
-    for name in named_by_node_pool(request.inputs):
-        if known.refuses(name):
-            return _bad(f"Reservation {name!r} was not found or is not ready to be used")
-    return None
-
-
 def _bad(message: str) -> str:
     return f"error creating NodePool: googleapi: Error 400: {message}, badRequest"
 
@@ -246,7 +236,6 @@ RESOURCES: Mapping[str, Rules] = {
                 "error creating NodePool: googleapi: Error 404: Not found: {value}., notFound",
             ),
             no_account,
-            _reservation_is_unknown,
             _taint_said_twice,
         ),
         refuse_update=(_taint_said_twice,),

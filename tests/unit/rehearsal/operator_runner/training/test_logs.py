@@ -1,19 +1,13 @@
 """The logs of training pods: where they are, and what `kubectl logs` gets."""
 
 import asyncio
-import ssl
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.rehearsal.operator_runner.training.logs import (
-    LogServer,
-    attempts_of,
-    log_of,
-    logs_of_namespace,
-)
+from pulumi_holdfast.rehearsal.operator_runner.training.logs import LogServer, log_of
 
 POD: Json = {"metadata": {"namespace": "vision", "name": "a", "uid": "u-1"}}
 
@@ -31,12 +25,6 @@ def logs(tmp_path: Path) -> Path:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text)
     return tmp_path
-
-
-def test_each_attempt_of_a_container_has_a_log(logs: Path) -> None:
-    assert [path.name for path in attempts_of(logs, "vision", "a", "train")] == ["0.log", "1.log"]
-    assert attempts_of(logs, "vision", "other", "train") == []
-    assert {uid for uid, _ in logs_of_namespace(logs, "vision")} == {"u-1"}
 
 
 class _Answer:
@@ -86,8 +74,3 @@ def test_the_latest_attempt_is_read_with_the_options_of_kubectl(logs: Path, quer
 @pytest.mark.parametrize("target", ["/containerLogs/vision/b/train", "/exec/vision/a/train"])
 def test_what_is_not_there_is_not_found(logs: Path, target: str) -> None:
     assert answered(logs, target).startswith("HTTP/1.1 404 Not Found")
-
-
-def test_a_certificate_is_needed(logs: Path) -> None:
-    with pytest.raises((OSError, ssl.SSLError)):
-        asyncio.run(LogServer(logs, never).serve(logs / "s", logs / "crt", logs / "key"))

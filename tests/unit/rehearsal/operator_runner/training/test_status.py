@@ -1,10 +1,7 @@
 """The status that a kubelet writes of a training pod, and the pods that a node rejects."""
 
-from dataclasses import replace
-
 import pytest
 
-from pulumi_holdfast.controller.kube.objects import condition_of
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     ContainerState,
@@ -14,18 +11,8 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     shortage,
     storage_eviction,
 )
-from tests.support.json_objects import obj, objects
+from tests.support.json_objects import obj
 
-WAITING = ContainerState(name="train", image="python:3.13", message="volume x")
-RUNNING = replace(WAITING, started_at="2030-01-01T00:00:00Z", is_started=True, is_ready=True)
-ENDED = replace(
-    RUNNING,
-    exit_code=143,
-    reason="Error",
-    finished_at="2030-01-01T00:01:00Z",
-    is_started=False,
-    is_ready=False,
-)
 NOW = "2030-01-01T00:02:00Z"
 
 
@@ -37,45 +24,6 @@ def status(
 
 def shown(state: ContainerState) -> Json:
     return obj(state.shown()["state"])
-
-
-def test_a_container_waits_runs_and_ends() -> None:
-    assert shown(WAITING) == {"waiting": {"reason": "ContainerCreating", "message": "volume x"}}
-    assert shown(RUNNING) == {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
-    assert obj(shown(ENDED)["terminated"])["exitCode"] == 143
-    again = replace(RUNNING, last=ENDED.terminated, restarts=1)
-    assert obj(obj(again.shown()["lastState"])["terminated"])["exitCode"] == 143
-
-
-@pytest.mark.parametrize(
-    ("phase", "state", "initialized", "ready", "reason"),
-    [
-        ("Pending", WAITING, "False", "False", None),
-        ("Running", RUNNING, "True", "True", None),
-        ("Running", replace(RUNNING, is_ready=False), "True", "False", None),
-        ("Failed", ENDED, "True", "False", "PodFailed"),
-        ("Succeeded", ENDED, "True", "False", "PodCompleted"),
-    ],
-)
-def test_the_conditions_of_a_pod_follow_its_phase(
-    phase: str, state: ContainerState, initialized: str, ready: str, reason: str | None
-) -> None:
-    written = status(phase, state)
-    assert condition_of({"status": written}, "Initialized")["status"] == initialized
-    found = condition_of({"status": written}, "Ready")
-    assert (found["status"], found["reason"]) == (ready, reason)
-
-
-def test_a_condition_keeps_the_time_since_when_it_holds_and_an_address_is_written_once() -> None:
-    before = status("Running", RUNNING)
-    earlier: list[Json] = [
-        {**each, "lastTransitionTime": "2030-01-01T00:00:00Z"} for each in objects(before["conditions"])
-    ]
-    after = status("Failed", ENDED, {**before, "conditions": earlier})
-    assert condition_of({"status": after}, "Initialized")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
-    assert condition_of({"status": after}, "Ready")["lastTransitionTime"] == NOW
-    assert (before["podIP"], after.get("podIP")) == ("10.200.0.1", None)
-    assert "podIP" not in status("Failed", WAITING, address="")
 
 
 NODE: Json = {
