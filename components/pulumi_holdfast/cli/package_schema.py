@@ -145,7 +145,7 @@ def _kind(kind: object, notes: Sequence[object], types: dict[str, Json]) -> Json
     if origin is not None and origin is not Literal:
         return _container({"type": "object"}, "additionalProperties", _kind(arguments[-1], (), types))
     if origin is Literal:
-        kind = type(arguments[0])
+        kind = cast("object", type(arguments[0]))
     plain: Json = {} if any(isinstance(note, OrOutput) for note in notes) else {"plain": True}
     return {"type": _SCALARS.get(kind, "string") if isinstance(kind, type) else "string", **plain}
 
