@@ -184,8 +184,8 @@ chart: venv ## write the fallback controller as a Helm chart, dist/chart
 wheel: venv ## build the package, dist/pulumi_holdfast-….whl, and its source distribution
 	@$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 
-.PHONY: component
-component: wheel ## build the plugin for every language of Pulumi, dist/pulumi-resource-holdfast-v….tar.gz
+.PHONY: plugin
+plugin: wheel ## build the plugin for every language of Pulumi, dist/pulumi-resource-holdfast-v….tar.gz
 	@version=$$($(BIN)/python -c 'import pulumi_holdfast; print(pulumi_holdfast.__version__)'); folder=$$(mktemp -d); \
 	wheel=pulumi_holdfast-$$version-py3-none-any.whl; \
 	cp components/PulumiPlugin.yaml components/__main__.py dist/$$wheel "$$folder"; \

@@ -1,6 +1,7 @@
 """Programs with training clusters on the real engine: judged by the policy pack, and through the package's plugin."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,11 +15,14 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 import pulumi_holdfast as holdfast
 from pulumi_holdfast.kubernetes.labels import transformation
+from pulumi_holdfast.package_plugin import SCHEMA
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.checkpoint import PendingOperation
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
+from pulumi_holdfast.rehearsal.paths import Workspace
+from pulumi_holdfast.rehearsal.tools.locate import find_tool
 from pulumi_holdfast.training_clusters import Value
 from tests.engine.test_policy_pack import EchoProviders
 from tests.support.clusters.control_plane import scratch_workspace
@@ -131,6 +135,12 @@ class FromTheWire(pulumi.ComponentResource):
 @pytest.fixture
 def _plugin_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def test_the_engine_accepts_the_schema_of_the_package() -> None:
+    engine = find_tool("pulumi", Workspace(project_root=ROOT))
+    checked = subprocess.run([engine, "schema", "check", SCHEMA], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.usefixtures("_plugin_on_the_path")

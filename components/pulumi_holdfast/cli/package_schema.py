@@ -7,6 +7,8 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Union, cast, get_args, get_origin
 
+from pydantic import PlainValidator
+
 from pulumi_holdfast import __version__
 from pulumi_holdfast.cli.editor_schema import DOCUMENTS, layout, plain_text, write_schemas
 from pulumi_holdfast.config.errors import allowed, sections_in
@@ -125,19 +127,25 @@ def _kind(kind: object, notes: Sequence[object], types: dict[str, Json]) -> Json
     if get_origin(kind) is Annotated:
         kind, *inner = get_args(kind)
         return _kind(kind, [*notes, *inner], types)
+    # A quantity is a text that a number comes of: what is written counts.
+    kind = next((note.json_schema_input_type for note in notes if isinstance(note, PlainValidator)), kind)
     origin = get_origin(kind)
     arguments = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
     sections = list(sections_in(kind)) if origin is not tuple else []
     if sections:
         return _reference(sections, types)
     if origin in (Union, UnionType) and len(arguments) > 1:
-        return {"oneOf": [_kind(each, (), types) for each in arguments], "plain": True}
+        # A number may be whole.
+        several = [each for each in arguments if each is not int or float not in arguments]
+        return {"oneOf": [_kind(each, (), types) for each in several], "plain": True}
     if origin in (Union, UnionType):
         return _kind(arguments[0], notes, types)
     if origin is tuple:
         return _container({"type": "array"}, "items", _kind(arguments[0], (), types))
     if origin is not None and origin is not Literal:
         return _container({"type": "object"}, "additionalProperties", _kind(arguments[-1], (), types))
+    if origin is Literal:
+        kind = cast("object", type(arguments[0]))
     plain: Json = {} if any(isinstance(note, OrOutput) for note in notes) else {"plain": True}
     return {"type": _SCALARS.get(kind, "string") if isinstance(kind, type) else "string", **plain}
 

@@ -72,3 +72,20 @@ def test_what_holds_a_field_that_takes_an_output_is_not_plain() -> None:
     inputs = mapping(resource("EksTrainingCluster")["inputProperties"])
     assert "plain" not in mapping(inputs["network"])
     assert mapping(inputs["pools"])["plain"] is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "written"),
+    [
+        ("Shape", "cpu", ["number", "string"]),
+        ("Shape", "memory", ["string"]),
+        ("Quota", "storage", ["string"]),
+        ("Tier", "procurementTimeout", ["string"]),
+        ("GcpPool", "gracefulShutdownSeconds", ["integer"]),
+        ("AwsPool", "maxNodes", ["integer"]),
+    ],
+)
+def test_a_field_has_the_types_that_a_stack_file_writes(kind: str, field: str, written: list[str]) -> None:
+    found = mapping(type_of(kind)[field])
+    several = cast("list[Json]", found.get("oneOf", [found]))
+    assert [each["type"] for each in several] == written
