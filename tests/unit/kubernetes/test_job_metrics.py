@@ -17,6 +17,7 @@ from pulumi_holdfast.kubernetes.job_metrics import (
     state_deployment_spec,
 )
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.rehearsal.clouds.schema import Schema, violations
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.configurations import (
     Document,
@@ -31,6 +32,7 @@ from tests.support.fakes.pulumi_engine import Recording
 from tests.support.inputs import objects as objects_in
 from tests.support.inputs import value
 from tests.support.json_objects import obj, objects
+from tests.support.published import Published
 
 MIRROR = "registry.example.com/mirror"
 
@@ -159,6 +161,21 @@ def test_a_prometheus_operator_selects_the_monitors_by_the_release(cloud: str) -
     assert {str(value(each, "apiVersion")) for each in monitors} == {"monitoring.coreos.com/v1"}
     assert {value(each, "metadata", "labels", "release") for each in monitors} == {"stack"}
     assert not recording.of(":ManagedPrometheus") + recording.of(":AzurePrometheus")
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_the_clouds_models_accept_what_the_stack_sets(cloud: str) -> None:
+    wrong = Published.of(cloud).complaints_of(cloud, stack(cloud))
+    # The ids that the mocks make are none of the cloud's.
+    assert [each for each in wrong if "does not match" not in each] == []
+
+
+def test_azures_sdk_accepts_what_the_stack_sets() -> None:
+    azure = Schema.for_package("azure-native")
+    monitored = [each for each in stack("azure") if each.type.startswith("azure-native:monitor:")]
+    assert len(monitored) == 4
+    for each in monitored:
+        assert violations(each.inputs, azure.resource(each.type)) == []
 
 
 def test_targets_are_the_pods_of_the_exporters_and_of_the_controller() -> None:

@@ -40,7 +40,7 @@ EXPRESSIONS = [
 ]
 
 _POD = {"namespace", "pod", "uid"}
-#: What exporters publish: kube-state-metrics 2.20 in docs/metrics, with the labels of objects that it is told to show, and the labels
+#: What exporters publish: kube-state-metrics 2.20 in docs/metrics, with the labels of objects that its arguments name, and those
 #: that dcgm-exporter 4.8 adds to the series of a GPU that a pod has (internal/pkg/transformation).
 OF_EXPORTERS = {
     "kube_node_labels": {"node", "label_holdfast_dev_pool"},
