@@ -330,7 +330,8 @@ class JobMetrics(ComponentResource):
         )
         api = args.monitors
         targets = [each for each in TARGETS if args.has_controller or each.name != CONTROLLER]
-        for target in targets if api else ():
-            kind, monitored = monitor(target, api, args.labels)
-            KubernetesObject(f"{name}-{target.name}-monitor", api, kind, monitored, opts=inside)
+        if api is not None:
+            for target in targets:
+                kind, monitored = monitor(target, api, args.labels)
+                KubernetesObject(f"{name}-{target.name}-monitor", api, kind, monitored, opts=inside)
         self.register_outputs({})

@@ -109,7 +109,7 @@ def test_google_collects_from_the_pods_of_monitors_that_keep_the_metrics_labels(
     recording = stack("gcp")
     assert value(recording.one(":Cluster"), "monitoringConfig", "managedPrometheus", "enabled") is True
     monitors = recording.of(":ClusterPodMonitoring")
-    assert {value(each, "apiVersion") for each in monitors} == {GOOGLE_API}
+    assert {str(value(each, "apiVersion")) for each in monitors} == {GOOGLE_API}
     added = {
         str(value(each, "metadata", "name")): value(each, "spec", "targetLabels", "metadata")
         for each in monitors
@@ -159,7 +159,7 @@ def test_a_prometheus_operator_selects_the_monitors_by_the_release(cloud: str) -
         "the ServiceMonitor of the alerts has the controller"
     )
     assert {str(value(each, "apiVersion")) for each in monitors} == {"monitoring.coreos.com/v1"}
-    assert {value(each, "metadata", "labels", "release") for each in monitors} == {"stack"}
+    assert {str(value(each, "metadata", "labels", "release")) for each in monitors} == {"stack"}
     assert not recording.of(":ManagedPrometheus") + recording.of(":AzurePrometheus")
 
 

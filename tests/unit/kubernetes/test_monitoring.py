@@ -168,7 +168,7 @@ def test_panels_do_not_overlap_and_use_the_chosen_data_source(shown: Json, panel
 
 def test_graphs_of_jobs_have_one_time_axis_and_the_cursor_is_in_all() -> None:
     shown = job_dashboard()
-    assert {obj(panel["gridPos"])["w"] for panel in objects(shown["panels"])} == {24}
+    assert {str(obj(panel["gridPos"])["w"]) for panel in objects(shown["panels"])} == {"24"}
     assert shown["graphTooltip"] == 1
     names = [each["name"] for each in objects(obj(shown["templating"])["list"])]
     assert names == ["datasource", "namespace", "job"]
