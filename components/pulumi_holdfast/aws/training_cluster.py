@@ -48,6 +48,7 @@ from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import eks_rules, karpenter_rules
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import account_from
+from pulumi_holdfast.kubernetes.job_metrics import EKS_METRICS
 from pulumi_holdfast.kubernetes.namespace_roles import group_of
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters, server_of
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
@@ -115,6 +116,7 @@ class TrainingCluster(pulumi.ComponentResource):
             images=images,
             karpenter_metrics=METRICS_ADDRESS,
             scrapers=platform.fallback.monitoring.scrapers,
+            metrics=EKS_METRICS,
         )
 
         karpenter = EksKarpenter(
@@ -176,6 +178,21 @@ class TrainingCluster(pulumi.ComponentResource):
             clusters=others.connections,
             accepted=all_users(users),
         )
+        if platform.keeps_job_metrics:
+            # Here, because other stacks need not load the SDK's module of this service.
+            from pulumi_holdfast.aws.managed_prometheus import ManagedPrometheus, ManagedPrometheusArgs
+
+            place = Place(account=account.id, region=platform.region, partition=platform.partition)
+            ManagedPrometheus(
+                naming.part(name, "prometheus"),
+                ManagedPrometheusArgs(
+                    cluster_name=cluster_name,
+                    cluster_arn=place.cluster(cluster_name),
+                    subnet_ids=network.private_subnet_ids,
+                    security_group_id=cluster.cluster_security_group_id,
+                ),
+                opts=services.after(),
+            )
         checkpoints = CheckpointBucket(
             account.checkpoints,
             CheckpointBucketArgs(

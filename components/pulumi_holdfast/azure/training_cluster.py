@@ -52,6 +52,7 @@ from pulumi_holdfast.config.naming import aks_node_group, part
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
+from pulumi_holdfast.kubernetes.job_metrics import AKS_METRICS
 from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
@@ -117,6 +118,7 @@ class TrainingCluster(pulumi.ComponentResource):
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
             scrapers=platform.fallback.monitoring.scrapers,
+            metrics=AKS_METRICS,
         )
 
         device_plugins = services.device_plugins(region=platform.location)
@@ -277,6 +279,7 @@ def cluster_of(
             services_cidr=platform.network.services_cidr,
             disk_encryption_set_id=config.disk_encryption_set,
             log_workspace_id=config.log_workspace,
+            managed_prometheus=platform.keeps_job_metrics,
             registry_id=config.registry,
             reservation_group_ids=platform.reservation_groups,
         ),

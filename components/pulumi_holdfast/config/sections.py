@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, ClassVar, Final, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator
@@ -95,12 +96,19 @@ def network_of(new: type[N], of_cluster: type[C]) -> Callable[[dict[str, object]
     return lambda values: (of_cluster if isinstance(values.get("cluster"), ExistingCluster) else new)()
 
 
+class JobMetricsStore(StrEnum):
+    """Whose Prometheus has the metrics of jobs."""
+
+    CLOUD = "cloud"
+    OPERATOR = "operator"
+
+
 class MonitoringSection(Section):
-    """The monitoring of the fallback controller."""
+    """The monitoring of the fallback controller and of jobs."""
 
     dashboard: bool = Field(
         default=False,
-        description='`true` for a ConfigMap with a dashboard for Grafana, labeled `grafana_dashboard: "1"`',
+        description='`true` for a ConfigMap with a dashboard for Grafana and, with `jobs`, a second one of jobs, labeled `grafana_dashboard: "1"`',
     )
     alerts: bool = Field(
         default=False,
@@ -110,6 +118,13 @@ class MonitoringSection(Section):
         default=None,
         description="the value of the label `release` on both, by which the Prometheus of kube-prometheus-stack selects them",
         examples=["kube-prometheus-stack"],
+    )
+    jobs: JobMetricsStore | None = Field(
+        default=None,
+        description="the metrics of jobs, from NVIDIA's dcgm-exporter and kube-state-metrics, and the controller's beside them: `cloud` "
+        "stores them in Amazon's, Google's or Azure's managed service for Prometheus, `operator` in the Prometheus of an operator that is "
+        "installed first ([graphs](operations.md#graphs-of-jobs)). By default neither is installed",
+        examples=["cloud"],
     )
     scrapers: Annotated[tuple[DnsLabel, ...], Field(max_length=20)] = Field(
         default=("monitoring",),
@@ -139,7 +154,7 @@ class ControllerSection(Section):
     )
     monitoring: MonitoringSection = Field(
         default_factory=MonitoringSection,
-        description="what shows the controller's metrics",
+        description="what shows the metrics of the controller and of jobs",
         examples=["{dashboard: true, alerts: true}"],
     )
 
@@ -312,3 +327,8 @@ class CloudDocument(PlatformDocument):
         examples=["{cost-center: ml}"],
     )
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)
+
+    @property
+    def keeps_job_metrics(self) -> bool:
+        """Whether the cloud's managed service for Prometheus has the metrics of jobs."""
+        return self.fallback.monitoring.jobs is JobMetricsStore.CLOUD

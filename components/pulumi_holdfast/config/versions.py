@@ -37,6 +37,12 @@ PYTHON_IMAGE: Final = (
 # renovate: datasource=docker depName=registry.k8s.io/pause
 PAUSE: Final = "3.10.1@sha256:278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c"
 
+# The exporters of what jobs use: tags of the images, the second with the digest of the index of all platforms.
+# renovate: datasource=docker depName=nvcr.io/nvidia/k8s/dcgm-exporter versioning=loose
+DCGM_EXPORTER: Final = "4.5.3-4.8.2-distroless"
+# renovate: datasource=docker depName=registry.k8s.io/kube-state-metrics/kube-state-metrics
+KUBE_STATE_METRICS: Final = "v2.20.0@sha256:42cfe3723a5f058171c627537fb57a3ea0f26e4380fa18555a95cb1a1b4cfc5b"
+
 # renovate: datasource=github-releases depName=kubernetes-sigs/karpenter
 KARPENTER: Final = "1.14.1"
 

@@ -37,6 +37,7 @@ from pulumi_holdfast.gcp.preflight.queries import check_project
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
+from pulumi_holdfast.kubernetes.job_metrics import GKE_METRICS
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 
@@ -93,6 +94,7 @@ class TrainingCluster(pulumi.ComponentResource):
             charts=chart_source(platform.mirror.charts),
             images=platform.mirror.images,
             scrapers=platform.fallback.monitoring.scrapers,
+            metrics=GKE_METRICS,
         )
 
         pools = make_pools(platform, project, cluster, parent=self)
@@ -211,6 +213,7 @@ def cluster_of(
                 image_streaming=config.image_streaming,
             ),
             protected=platform.protected,
+            managed_prometheus=platform.keeps_job_metrics,
             database_key=None
             if config.secrets_key is None
             else DatabaseKey(key=config.secrets_key, project_number=project.number),

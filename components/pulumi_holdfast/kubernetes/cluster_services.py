@@ -14,6 +14,7 @@ import pulumi
 from pulumi_holdfast.config import naming, versions
 from pulumi_holdfast.config.clusters import unused_cluster_warnings
 from pulumi_holdfast.config.reachability import reachability_problems, reachability_warnings
+from pulumi_holdfast.config.sections import JobMetricsStore
 from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
 from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
 from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
@@ -24,7 +25,8 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import controller_archives, controller_images
 from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
-from pulumi_holdfast.kubernetes.monitoring import Monitoring
+from pulumi_holdfast.kubernetes.job_metrics import NO_CLOUD, CloudMetrics, JobMetrics, JobMetricsArgs
+from pulumi_holdfast.kubernetes.monitoring import OPERATOR_API, Monitoring
 from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators
@@ -82,7 +84,7 @@ class ClusterServices:
 
     `charts` is a directory or an address of charts, `images` a registry; None: upstream's. `replicas` is the number of
     pods of each controller. `karpenter_metrics` is where Karpenter shows prices; None for a cluster without them. `scrapers` are the
-    namespaces that reach the metrics of operators.
+    namespaces that reach the metrics of operators. `metrics` is what the cloud has for metrics of jobs.
     """
 
     parent: pulumi.Resource
@@ -93,6 +95,7 @@ class ClusterServices:
     replicas: int = 2
     karpenter_metrics: str | None = None
     scrapers: Sequence[str] = ()
+    metrics: CloudMetrics = NO_CLOUD
 
     def after(self, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options for a resource in the cluster that depends on `resources`."""
@@ -129,16 +132,33 @@ class ClusterServices:
         )
 
     def _monitoring(self, monitoring: MonitoringSection, fallback: FallbackController) -> None:
-        """Install the monitoring of the controller that the stack configures."""
-        if not (monitoring.dashboard or monitoring.alerts):
-            return
-        Monitoring(
-            self._named("monitoring"),
-            opts=self.after(fallback),
-            has_dashboard=monitoring.dashboard,
-            has_alerts=monitoring.alerts,
-            labels={"release": monitoring.release} if monitoring.release else {},
-        )
+        """Install the monitoring of the controller and of jobs that the stack configures."""
+        labels = {"release": monitoring.release} if monitoring.release else {}
+        if monitoring.dashboard or monitoring.alerts:
+            Monitoring(
+                self._named("monitoring"),
+                opts=self.after(fallback),
+                has_dashboard=monitoring.dashboard,
+                has_alerts=monitoring.alerts,
+                has_jobs=monitoring.jobs is not None,
+                labels=labels,
+            )
+        if monitoring.jobs is not None:
+            in_cloud = monitoring.jobs is JobMetricsStore.CLOUD
+            JobMetrics(
+                self._named("job-metrics"),
+                JobMetricsArgs(
+                    images=self.images,
+                    gpus_image=versions.DCGM_EXPORTER,
+                    state_image=versions.KUBE_STATE_METRICS,
+                    monitors=self.metrics.monitors if in_cloud else OPERATOR_API,
+                    # The ServiceMonitor of the alerts has the controller's pods already.
+                    has_controller=in_cloud or not monitoring.alerts,
+                    labels={} if in_cloud else labels,
+                    driver=self.metrics.driver,
+                ),
+                opts=self.after(fallback),
+            )
 
     def admission_and_fallback(
         self,
@@ -181,6 +201,7 @@ class ClusterServices:
             own=controller.image,
             archives=() if controller.image else controller_archives(),
         )
+        in_cloud = controller.monitoring.jobs is JobMetricsStore.CLOUD
         fallback = FallbackController(
             self._named("fallback-controller"),
             FallbackControllerArgs(
@@ -190,7 +211,7 @@ class ClusterServices:
                 karpenter_metrics=self.karpenter_metrics,
                 clusters=clusters,
                 accepted=accepted,
-                scrapers=self.scrapers,
+                scrapers=[*self.scrapers, *(self.metrics.scrapers if in_cloud else ())],
             ),
             opts=self.after(definition, *pools),
         )

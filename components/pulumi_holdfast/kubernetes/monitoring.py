@@ -1,8 +1,9 @@
-"""What Prometheus and Grafana get of a cluster: rules for alerts, and a dashboard."""
+"""What Prometheus and Grafana get of a cluster: rules for alerts, and dashboards."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,7 @@ from pulumi_holdfast.kubernetes.admission.job_validation import CAN_FALL_BACK
 from pulumi_holdfast.kubernetes.fallback_controller.component import LABELS
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, JOBSET_NAME, POOL, RAY_CLUSTER
 
 #: The name of the rule group, the PrometheusRule and the ServiceMonitor.
 NAME: Final = CONTROLLER
@@ -114,6 +115,7 @@ def rule_group() -> Json:
 
 #: Grafana identifies a dashboard by it; the same one is updated, not duplicated.
 UID: Final = "holdfast-fallback"
+JOBS_UID: Final = "holdfast-jobs"
 
 _COLUMNS: Final = 24
 _PANEL_WIDTH: Final = 12
@@ -124,13 +126,22 @@ _NAMESPACES: Final = 'namespace=~"$namespace"'
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One graph: its expression in PromQL, the legend of a series, and the unit as Grafana calls it."""
+    """One graph: its expression in PromQL, the legend of a series, and the unit as Grafana calls it.
+
+    `more` are further expressions with their legends.
+    """
 
     title: str
     expression: str
     legend: str
     unit: str = "short"
     description: str = ""
+    more: Sequence[tuple[str, str]] = ()
+
+    @property
+    def queries(self) -> Sequence[tuple[str, str]]:
+        """Each expression with its legend."""
+        return ((self.expression, self.legend), *self.more)
 
 
 PANELS: Final[Sequence[Panel]] = (
@@ -197,39 +208,141 @@ PANELS: Final[Sequence[Panel]] = (
 )
 
 
+#: A label that the series of a job get here: a JobSet's name, or that of a RayJob's attempt. Prometheus itself uses `job`.
+_JOB: Final = "training_job"
+_OF_JOBSET, _OF_RAY, _OF_POOL = (
+    f"label_{re.sub(r'[^a-zA-Z0-9_]', '_', key)}" for key in (JOBSET_NAME, RAY_CLUSTER, POOL)
+)
+_OF_POD: Final = "on (namespace, pod)"
+#: The pods of the chosen jobs, each 1, with the name of its job. Duplicates of another kube-state-metrics count once.
+_PODS: Final = (
+    f"max by (namespace, pod, {_JOB}) (label_join("
+    f'kube_pod_labels{{{_NAMESPACES},{_OF_JOBSET}=~"$job"}} or kube_pod_labels{{{_NAMESPACES},{_OF_RAY}=~"$job"}}, '
+    f'"{_JOB}", "", "{_OF_JOBSET}", "{_OF_RAY}"))'
+)
+_RUNNING: Final = f'max by (namespace, pod) (kube_pod_status_phase{{{_NAMESPACES},phase="Running"}})'
+_NODES: Final = f'max by (namespace, pod, node) (kube_pod_info{{{_NAMESPACES},node!=""}})'
+_POOLS: Final = f'max by (node, {_OF_POOL}) (kube_node_labels{{{_OF_POOL}!=""}})'
+
+
+def _of_jobs(metric: str) -> str:
+    """The series of a metric of GPUs that pods of the chosen jobs have, with the name of the job."""
+    return f"{metric}{{{_NAMESPACES}}} * {_OF_POD} group_left ({_JOB}) {_PODS}"
+
+
+def _in_an_hour(metric: str) -> str:
+    return f"sum by (pool, capacity) (rate({metric}{{{_NAMESPACES}}}[1h])) * 3600"
+
+
+#: One below the other, so that their times are.
+JOB_PANELS: Final[Sequence[Panel]] = (
+    Panel(
+        title="GPU use",
+        expression=f"avg by (namespace, {_JOB}) ({_of_jobs('DCGM_FI_DEV_GPU_UTIL')})",
+        legend=f"{{{{namespace}}}} {{{{{_JOB}}}}}",
+        unit="percent",
+        description="The average of the GPUs of a job.",
+    ),
+    Panel(
+        title="GPU memory",
+        expression=f"sum by (namespace, {_JOB}) ({_of_jobs('DCGM_FI_DEV_FB_USED')}) / (sum by (namespace, {_JOB}) "
+        f"({_of_jobs('DCGM_FI_DEV_FB_USED')}) + sum by (namespace, {_JOB}) ({_of_jobs('DCGM_FI_DEV_FB_FREE')}))",
+        legend=f"{{{{namespace}}}} {{{{{_JOB}}}}}",
+        unit="percentunit",
+    ),
+    Panel(
+        title="Pods by pool",
+        expression=f"sum by ({_OF_POOL}) ({_NODES} * {_OF_POD} group_left () {_RUNNING} * {_OF_POD} group_left ({_JOB}) {_PODS} "
+        f"* on (node) group_left ({_OF_POOL}) {_POOLS})",
+        legend=f"{{{{{_OF_POOL}}}}}",
+        description="Running pods of the chosen jobs.",
+    ),
+    Panel(
+        title="Evictions and moves",
+        expression=f'sum by (pool) (increase(holdfast_fallback_outages_total{{{_NAMESPACES},cause="eviction"}}[10m]))',
+        legend="evicted from {{pool}}",
+        more=(
+            (
+                f"sum by (pool, purpose) (increase(holdfast_fallback_moves_total{{{_NAMESPACES}}}[10m]))",
+                "to {{pool}}: {{purpose}}",
+            ),
+        ),
+        description="Of all jobs of the namespaces, in the last 10 minutes.",
+    ),
+    Panel(
+        title="Cost by pool, in an hour",
+        expression=_in_an_hour("holdfast_fallback_cost_total"),
+        legend="{{pool}} {{capacity}}",
+        description="Of all jobs of the namespaces, in the currency of the tiers' prices.",
+    ),
+    Panel(
+        title="Saved against on-demand, in an hour",
+        expression=f"{_in_an_hour('holdfast_fallback_on_demand_cost_total')} - {_in_an_hour('holdfast_fallback_cost_total')}",
+        legend="{{pool}} {{capacity}}",
+        description="What the nodes would have cost at the price of the ladder's on-demand tier, less what they have cost.",
+    ),
+    Panel(
+        title="Last XID error of a GPU",
+        expression=f"max by (namespace, pod) ({_of_jobs('DCGM_FI_DEV_XID_ERRORS')}) > 0",
+        legend="{{namespace}} {{pod}}",
+        description="NVIDIA lists the meaning of each number.",
+    ),
+)
+
+
 def dashboard() -> Json:
-    """Return the dashboard in Grafana's format, with variables for the data source and the namespaces."""
-    panels: list[JsonValue] = [_panel(panel, number) for number, panel in enumerate(PANELS)]
-    variables: list[JsonValue] = [
-        {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
-        {
-            "name": "namespace",
-            "label": "Namespace",
-            "type": "query",
-            "datasource": _DATASOURCE,
-            "query": {"query": "label_values(holdfast_fallback_jobs, namespace)", "refId": "namespace"},
-            "refresh": 2,
-            "multi": True,
-            "includeAll": True,
-            "allValue": ".*",
-            "current": {"text": "All", "value": "$__all"},
-        },
-    ]
+    """Return the dashboard of ladders in Grafana's format, with variables for the data source and the namespaces."""
+    return _dashboard(UID, "Holdfast: jobs on their ladders", PANELS, _PANEL_WIDTH)
+
+
+def job_dashboard() -> Json:
+    """Return the dashboard of jobs, with a variable for the jobs, too."""
+    jobs = _variable("job", "Job", f"query_result({_PODS.replace('$job', '.+')})", all_value=".+")
+    found: Json = {**jobs, "regex": f'/{_JOB}="([^"]+)"/'}
+    return _dashboard(JOBS_UID, "Holdfast: training jobs", JOB_PANELS, _COLUMNS, found)
+
+
+def _dashboard(uid: str, title: str, panels: Sequence[Panel], width: int, *variables: Json) -> Json:
+    namespaces = _variable(
+        "namespace", "Namespace", "label_values(holdfast_fallback_jobs, namespace)", all_value=".*"
+    )
+    datasource: Json = {
+        "name": "datasource",
+        "label": "Data source",
+        "type": "datasource",
+        "query": "prometheus",
+    }
     return {
-        "uid": UID,
-        "title": "Holdfast: jobs on their ladders",
+        "uid": uid,
+        "title": title,
         "tags": ["holdfast"],
         "schemaVersion": 39,
         "editable": False,
+        "graphTooltip": 1,
         "refresh": "1m",
         "time": {"from": "now-24h", "to": "now"},
-        "templating": {"list": variables},
-        "panels": panels,
+        "templating": {"list": [datasource, namespaces, *variables]},
+        "panels": [_panel(panel, number, width) for number, panel in enumerate(panels)],
     }
 
 
-def _panel(panel: Panel, number: int) -> Json:
-    per_row = _COLUMNS // _PANEL_WIDTH
+def _variable(name: str, label: str, query: str, *, all_value: str) -> Json:
+    return {
+        "name": name,
+        "label": label,
+        "type": "query",
+        "datasource": _DATASOURCE,
+        "query": {"query": query, "refId": name},
+        "refresh": 2,
+        "multi": True,
+        "includeAll": True,
+        "allValue": all_value,
+        "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def _panel(panel: Panel, number: int, width: int) -> Json:
+    per_row = _COLUMNS // width
     return {
         "id": number + 1,
         "type": "timeseries",
@@ -237,14 +350,15 @@ def _panel(panel: Panel, number: int) -> Json:
         "description": panel.description,
         "datasource": _DATASOURCE,
         "gridPos": {
-            "x": number % per_row * _PANEL_WIDTH,
+            "x": number % per_row * width,
             "y": number // per_row * _PANEL_HEIGHT,
-            "w": _PANEL_WIDTH,
+            "w": width,
             "h": _PANEL_HEIGHT,
         },
         "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
         "targets": [
-            {"refId": "A", "datasource": _DATASOURCE, "expr": panel.expression, "legendFormat": panel.legend}
+            {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
+            for index, (query, legend) in enumerate(panel.queries)
         ],
     }
 
@@ -257,15 +371,19 @@ _DASHBOARD_LABEL: Final[Mapping[str, str]] = {"grafana_dashboard": "1"}
 
 
 def service_monitor_spec() -> Json:
-    """Return the specification of the ServiceMonitor: every replica is scraped through the headless Service."""
-    return {"selector": {"matchLabels": dict(LABELS)}, "endpoints": [{"port": "http", "path": "/metrics"}]}
+    """Return the specification of the ServiceMonitor: every replica is scraped through the headless Service.
+
+    Its metrics are about other namespaces than its own.
+    """
+    endpoint: Json = {"port": "http", "path": "/metrics", "honorLabels": True}
+    return {"selector": {"matchLabels": dict(LABELS)}, "endpoints": [endpoint]}
 
 
 class Monitoring(ComponentResource):
-    """The dashboard and the alerts of the fallback controller (`holdfast:index:Monitoring`).
+    """The dashboards, and the alerts of the fallback controller (`holdfast:index:Monitoring`).
 
-    Creates a ConfigMap with a Grafana dashboard, and a PrometheusRule with a ServiceMonitor, for which the Prometheus operator
-    must be installed. `labels` are those by which a Prometheus selects its rules and monitors. Its namespace is the
+    Creates a ConfigMap with a Grafana dashboard of ladders and, with `has_jobs`, one of jobs, and a PrometheusRule with a ServiceMonitor,
+    for which the Prometheus operator must be installed. `labels` are those by which a Prometheus selects its rules and monitors. Its namespace is the
     FallbackController's: depend on that.
     """
 
@@ -276,6 +394,7 @@ class Monitoring(ComponentResource):
         *,
         has_dashboard: bool,
         has_alerts: bool,
+        has_jobs: bool = False,
         labels: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__("holdfast:index:Monitoring", name, None, opts)
@@ -292,7 +411,8 @@ class Monitoring(ComponentResource):
             )
 
         if has_dashboard:
-            data: Json = {"data": {"holdfast.json": json.dumps(dashboard(), indent=1)}}
+            shown = {"holdfast.json": dashboard(), **({"jobs.json": job_dashboard()} if has_jobs else {})}
+            data: Json = {"data": {file: json.dumps(each, indent=1) for file, each in shown.items()}}
             made("dashboard", "v1", "ConfigMap", data, **_DASHBOARD_LABEL)
         if has_alerts:
             rules: Json = {"spec": {"groups": [rule_group()]}}

@@ -106,13 +106,16 @@ def training_spec(network: TrainingNetwork) -> Json:
 
 
 def system_spec(allow_from: Sequence[str], webhook_port: int | None = None) -> Json:
-    """Return the policy of a namespace of operators: these namespaces reach its pods, and the API server `webhook_port`.
+    """Return the policy of a namespace of operators: these namespaces and blocks of addresses reach its pods, and the API server `webhook_port`.
 
     Anyone reaches that port: requests of the API server come from addresses of the control plane, of nodes or of tunnels, as the cloud
     has it, and a webhook that it cannot reach refuses every job. Operators reach everything: the API server, clouds and webhooks
     have addresses that are not known before.
     """
-    ingress: list[JsonValue] = [{"from": [_namespaces(*allow_from)]}] if allow_from else []
+    blocks = [each for each in allow_from if "/" in each]
+    names = [each for each in allow_from if each not in blocks]
+    peers = [*([_namespaces(*names)] if names else []), *map(_peer, blocks)]
+    ingress: list[JsonValue] = [{"from": [*peers]}] if peers else []
     if webhook_port is not None:
         ingress.append({"ports": [_port(webhook_port)]})
     return {"podSelector": {}, "policyTypes": ["Ingress"], **({"ingress": ingress} if ingress else {})}

@@ -192,6 +192,9 @@ RESTART_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 # Annotation on a JobSet, or on one of its Job templates: each child Job gets a domain of this topology for itself.
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
+# KubeRay's label on the pods of a RayCluster, which is an attempt of a RayJob.
+RAY_CLUSTER: Final = "ray.io/cluster"
+
 # KubeRay's labels on the pods of a worker group, and of all workers with the value.
 RAY_GROUP: Final = "ray.io/group"
 RAY_NODE_TYPE: Final = "ray.io/node-type"

@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from pulumi_holdfast.kubernetes.monitoring import PANELS
+from pulumi_holdfast.kubernetes.monitoring import JOB_PANELS, PANELS
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace
@@ -28,10 +28,10 @@ def alerts(workspace: Workspace) -> None:
     say(_run([str(promtool), "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml"], folder).strip())
     _run([str(promtool), "test", "rules", "tests.yaml"], folder)
     say(f"{len(CASES)} sets of series fire their alerts or do not, as expected")
-    for panel in PANELS:
-        query = panel.expression.replace("$namespace", ".*")
+    queries = [query for panel in (*PANELS, *JOB_PANELS) for query, _ in panel.queries]
+    for query in queries:
         _run([str(promtool), "--experimental", "promql", "format", query], folder)
-    say(f"{len(PANELS)} panels of the dashboard are PromQL")
+    say(f"{len(queries)} queries of the dashboards are PromQL")
 
 
 def _built(workspace: Workspace) -> Path:

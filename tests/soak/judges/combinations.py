@@ -103,6 +103,7 @@ _AWS: Final[Sequence[Feature]] = (
     ("volume", _pool(1, diskGiB=500)),
     ("roll out", _pool(1, rollOut=True)),
     ("retention", lambda document: section(document, "checkpoints").update(retainDays=90)),
+    ("job metrics", _whole(fallback={"monitoring": {"jobs": "cloud"}})),
     ("no key", lambda document: section(document, "checkpoints").update(kms=False)),
     ("drop key", lambda document: section(document, "checkpoints").update(kms=False, dropKey=True)),
 )
@@ -141,6 +142,7 @@ _GCP: Final[Sequence[Feature]] = (
     ("checkpoints key", lambda document: section(document, "checkpoints").update(kmsKey=GCP_KEY)),
     ("retention", lambda document: section(document, "checkpoints").update(retainDays=60)),
     ("mirror", _whole(mirror=_MIRROR)),
+    ("job metrics", _whole(fallback={"monitoring": {"jobs": "cloud"}})),
 )
 
 _AZURE: Final[Sequence[Feature]] = (

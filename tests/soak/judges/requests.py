@@ -44,6 +44,8 @@ _RULE: Final = {
     "toPort": "IpPermissions.ToPort",
 }
 _AWS: Final = (
+    _aws("amp/scraper:Scraper", "amp", "CreateScraper", amp="ampConfiguration", eks="eksConfiguration", scrapeConfiguration=PROVIDER_ONLY),
+    _aws("amp/workspace:Workspace", "amp", "CreateWorkspace"),
     _aws("cloudwatch/eventRule:EventRule", "events", "PutRule"),
     _aws("cloudwatch/eventTarget:EventTarget", "events", "PutTargets", arn="Targets.Arn", targetId="Targets.Id"),
     _aws("cloudwatch/logGroup:LogGroup", "logs", "CreateLogGroup", "PutRetentionPolicy", name="logGroupName"),
@@ -114,6 +116,7 @@ _GCP: Final = (
         "deletionProtection": PROVIDER_ONLY,
         "enableShieldedNodes": "shieldedNodes.enabled",
         "location": PROVIDER_ONLY,
+        "managedPrometheus": "managedPrometheusConfig",
         "maintenanceExclusions": "window.maintenanceExclusions",
         "maintenanceExclusions.exclusionName": PROVIDER_ONLY,
         "exclusionOptions": "maintenanceExclusionOptions",

@@ -11,6 +11,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a reservation that has ended": reserved(".pools[2]", "reservation.ends", "the reservation that follows it", {"reservation": ENDED}),
     "a field with a typo": wrong(".pools[2].instanceTypse", ["p4d.24xlarge"], 'Write "instanceTypes".'),
     "a field of another tool": wrong(".pools[2].spotMaxPrice", 3.5, "Karpenter has no field that holds a price cap"),
+    "a managed Prometheus on this machine": wrong(".fallback.monitoring.jobs", "cloud", "Write operator", at=".fallback.monitoring.jobs"),
     "an unknown field": wrong(".dashboard", True, "Remove it."),
     "a missing field": missing(".pools[1].maxNodes", "Add `maxNodes: 8`."),
     "no pools": (lambda d: (d.pop("pools"), d.pop("namespaces")), ".pools", "Add `pools: "),

@@ -1,7 +1,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -17,19 +17,48 @@ from pulumi_holdfast.controller.loop.controller import Controller
 from pulumi_holdfast.controller.loop.metrics import MetricName, Metrics, Sample
 from pulumi_holdfast.controller.loop.settings import parse_settings
 from pulumi_holdfast.kubernetes.fallback_controller.component import LABELS, PORT, metrics_service_spec
+from pulumi_holdfast.kubernetes.job_metrics import GPU_FIELDS
 from pulumi_holdfast.kubernetes.monitoring import (
     ALERTS,
+    JOB_PANELS,
     PANELS,
     Monitoring,
+    Panel,
     dashboard,
+    job_dashboard,
     rule_group,
     service_monitor_spec,
 )
+from pulumi_holdfast.ladder.json import Json
 from tests.support.fakes.api_server import FakeApi
 from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
 
-EXPRESSIONS = [each.expression for each in (*ALERTS, *PANELS)]
+EXPRESSIONS = [
+    *(each.expression for each in ALERTS),
+    *(query for each in (*PANELS, *JOB_PANELS) for query, _ in each.queries),
+]
+
+_POD = {"namespace", "pod", "uid"}
+#: What exporters publish: kube-state-metrics 2.20 in docs/metrics, with the labels of objects that its arguments name, and those
+#: that dcgm-exporter 4.8 adds to the series of a GPU that a pod has (internal/pkg/transformation).
+OF_EXPORTERS = {
+    "kube_node_labels": {"node", "label_holdfast_dev_pool"},
+    "kube_pod_info": {
+        *_POD,
+        "host_ip",
+        "pod_ip",
+        "node",
+        "created_by_kind",
+        "created_by_name",
+        "priority_class",
+    },
+    "kube_pod_labels": {*_POD, "label_jobset_sigs_k8s_io_jobset_name", "label_ray_io_cluster"},
+    "kube_pod_status_phase": {*_POD, "phase"},
+    **{
+        field: {"namespace", "pod", "container", "gpu", "UUID", "device", "modelName"} for field in GPU_FIELDS
+    },
+}
 
 #: What the API server counts of policies; tests/cluster/admission/test_unchecked_jobs.py reads it there.
 OF_THE_API_SERVER = {
@@ -92,13 +121,19 @@ def asked(expression: str) -> Iterator[tuple[str, set[str]]]:
     summed = {
         label.strip() for labels in re.findall(r"by \(([^)]*)\)", expression) for label in labels.split(",")
     }
-    for name, matchers in re.findall(r"((?:holdfast|apiserver)_\w+)(?:\{([^}]*)\})?", expression):
-        yield name, {*re.findall(r"(\w+)(?:=~|!=|!~|=)", matchers), *summed}
+    for name, matchers in re.findall(
+        r"((?:holdfast_fallback|apiserver|kube|DCGM)_\w+)(?:\{([^}]*)\})?", expression
+    ):
+        matched = {*re.findall(r"(\w+)(?:=~|!=|!~|=)", matchers)}
+        yield (
+            name,
+            matched if "group_left" in expression or "label_join" in expression else {*matched, *summed},
+        )
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_every_query_asks_for_exposed_series_and_labels(expression: str) -> None:
-    series = {**series_of(exposed_metrics()), **OF_THE_API_SERVER}
+    series = {**series_of(exposed_metrics()), **OF_THE_API_SERVER, **OF_EXPORTERS}
     queries = list(asked(expression))
     assert queries, f"{expression} asks for no metric that is known here"
     for name, labels in queries:
@@ -123,11 +158,21 @@ def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
         assert obj(rule["labels"])["severity"] in {"warning", "critical"}
 
 
-def test_panels_do_not_overlap_and_use_the_chosen_data_source() -> None:
-    places = [obj(panel["gridPos"]) for panel in objects(dashboard()["panels"])]
-    assert len({(place["x"], place["y"]) for place in places}) == len(PANELS)
-    for panel in objects(dashboard()["panels"]):
+@pytest.mark.parametrize(("shown", "panels"), [(dashboard(), PANELS), (job_dashboard(), JOB_PANELS)])
+def test_panels_do_not_overlap_and_use_the_chosen_data_source(shown: Json, panels: Sequence[Panel]) -> None:
+    places = [obj(panel["gridPos"]) for panel in objects(shown["panels"])]
+    assert len({(place["x"], place["y"]) for place in places}) == len(panels)
+    for panel in objects(shown["panels"]):
         assert obj(panel["datasource"])["uid"] == "${datasource}"
+
+
+def test_graphs_of_jobs_have_one_time_axis_and_the_cursor_is_in_all() -> None:
+    shown = job_dashboard()
+    assert {str(obj(panel["gridPos"])["w"]) for panel in objects(shown["panels"])} == {"24"}
+    assert shown["graphTooltip"] == 1
+    names = [each["name"] for each in objects(obj(shown["templating"])["list"])]
+    assert names == ["datasource", "namespace", "job"]
+    assert shown["uid"] != dashboard()["uid"]
 
 
 def test_only_what_is_asked_for_is_created() -> None:
@@ -136,6 +181,9 @@ def test_only_what_is_asked_for_is_created() -> None:
     assert labels_of(dashboards.inputs)["grafana_dashboard"] == "1"
     assert json.loads(str(obj(dashboards.inputs["data"])["holdfast.json"])) == dashboard()
     assert not shown.of(":PrometheusRule")
+    with_jobs = record(lambda: Monitoring("m", has_dashboard=True, has_alerts=False, has_jobs=True))
+    data = obj(with_jobs.one(":ConfigMap").inputs["data"])
+    assert json.loads(str(data["jobs.json"])) == job_dashboard()
     labels = {"release": "stack"}
     alerted = record(lambda: Monitoring("m", has_dashboard=False, has_alerts=True, labels=labels))
     assert not alerted.of(":ConfigMap")
@@ -149,3 +197,4 @@ def test_the_service_monitor_selects_the_metrics_service() -> None:
     (port,) = objects(metrics_service_spec()["ports"])
     assert (endpoint["port"], port["port"]) == (port["name"], PORT)
     assert obj(service_monitor_spec()["selector"])["matchLabels"] == LABELS
+    assert endpoint["honorLabels"] is True, "the namespaces in the metrics are those of jobs"

@@ -21,6 +21,7 @@ from pulumi_holdfast.azure.control_plane.control_plane import (
     MaintenanceScheduleArgs,
     aks_control_plane,
 )
+from pulumi_holdfast.azure.managed_prometheus import AzurePrometheus, AzurePrometheusArgs
 from pulumi_holdfast.azure.role_assignments import (
     ACR_PULL,
     Administrators,
@@ -129,8 +130,8 @@ class AksClusterArgs:
     `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
     `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region,
     `reservation_group_ids` are the capacity reservation groups of its pools. The workspace `log_workspace_id` gets the logs of
-    the control plane. The nodes may pull images from the container registry `registry_id`. If `protected`, the cluster cannot
-    be deleted.
+    the control plane. The nodes may pull images from the container registry `registry_id`. With `managed_prometheus` a workspace of
+    Azure Monitor gets the metrics of the cluster. If `protected`, the cluster cannot be deleted.
     """
 
     cluster_name: str
@@ -156,6 +157,7 @@ class AksClusterArgs:
     reservation_group_ids: Sequence[str] = ()
     log_workspace_id: str | None = None
     registry_id: str | None = None
+    managed_prometheus: bool = False
 
 
 class AksCluster(ComponentResource):
@@ -227,6 +229,14 @@ class AksCluster(ComponentResource):
                 logs=[{"category": each, "enabled": True} for each in (*_LOGS, _SCALING_LOG[args.scaling])],
                 opts=ResourceOptions(parent=self),
             )
+        if args.managed_prometheus:
+            prometheus = AzurePrometheusArgs(
+                cluster_name=args.cluster_name,
+                location=args.location,
+                resource_group=args.resource_group,
+                cluster_id=cluster.id,
+            )
+            AzurePrometheus(f"{name}-prometheus", prometheus, opts=ResourceOptions(parent=self))
         administrators = Administrators(
             f"{name}-administrators",
             AdministratorsArgs(
@@ -292,6 +302,7 @@ def _control_plane(args: AksClusterArgs, identity_id: Output[str]) -> AksControl
         system_nodes=args.system_nodes,
         disk_encryption_set_id=args.disk_encryption_set_id,
         protected=args.protected,
+        managed_prometheus=args.managed_prometheus,
     )
 
 

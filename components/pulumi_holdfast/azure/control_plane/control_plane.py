@@ -224,6 +224,7 @@ class AksControlPlaneArgs:
     system_nodes: SystemNodesArgs
     disk_encryption_set_id: Input[str] | None
     protected: bool
+    managed_prometheus: bool
 
 
 def aks_control_plane(
@@ -260,6 +261,7 @@ def aks_control_plane(
             args.system_nodes.as_profile(version=args.version, subnet_id=args.network.subnet_id)
         ],
         disk_encryption_set_id=args.disk_encryption_set_id,
+        azure_monitor_profile={"metrics": {"enabled": True}} if args.managed_prometheus else None,
         opts=ResourceOptions(parent=parent, depends_on=depends_on, protect=True if args.protected else None),
     )
 

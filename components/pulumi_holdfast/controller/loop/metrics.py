@@ -37,6 +37,7 @@ class MetricName(StrEnum):
     LATE_JOBS = "holdfast_fallback_late_jobs"
     NODE_SECONDS = "holdfast_fallback_node_seconds_total"
     COST = "holdfast_fallback_cost_total"
+    ON_DEMAND_COST = "holdfast_fallback_on_demand_cost_total"
     NODE_PRICE = "holdfast_fallback_node_price"
     PRICE_READS = "holdfast_fallback_price_reads_total"
     JOB_EVENTS = "holdfast_fallback_job_events_total"
@@ -92,6 +93,13 @@ class Metrics:
         )
         self.cost = self._counter(
             MetricName.COST, "What nodes of jobs have cost.", "namespace", "pool", "capacity"
+        )
+        self.on_demand_cost = self._counter(
+            MetricName.ON_DEMAND_COST,
+            "What nodes of jobs would have cost at the price of the ladder's on-demand tier.",
+            "namespace",
+            "pool",
+            "capacity",
         )
         self.price_reads = self._counter(
             MetricName.PRICE_READS, "Reads of Karpenter's prices that succeeded or failed.", "outcome"

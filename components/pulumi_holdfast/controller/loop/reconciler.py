@@ -20,7 +20,7 @@ from pulumi_holdfast.controller.loop.metrics import Metrics
 from pulumi_holdfast.controller.loop.observer import JobContext, Observer
 from pulumi_holdfast.controller.loop.policy_status import JobIndex
 from pulumi_holdfast.controller.state_machine.decision import Decision, decide
-from pulumi_holdfast.controller.state_machine.ledger import use_of
+from pulumi_holdfast.controller.state_machine.ledger import on_demand_price, use_of
 
 _log = logging.getLogger(__name__)
 
@@ -65,11 +65,12 @@ class EventReporter:
         before: JobState | UnreadableState | None,
         after: JobState | None,
         observation: Observation,
+        on_demand: float | None = None,
     ) -> None:
-        """Count what has changed between two states of a job."""
+        """Count what has changed between two states of a job; `on_demand` is the price of a node of the ladder's on-demand tier."""
         if not isinstance(before, JobState) or after is None or after is before:
             return
-        self._count_spending(key.namespace, before.ledger, after.ledger, observation)
+        self._count_spending(key.namespace, before.ledger, after.ledger, observation, on_demand)
         where = (key.namespace, _pool_label(after.pool, observation))
         if after.moves > before.moves:
             self._metrics.moves.labels(*where, before.purpose or "").inc(after.moves - before.moves)
@@ -92,17 +93,25 @@ class EventReporter:
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
 
     def _count_spending(
-        self, namespace: str, before: Ledger | None, after: Ledger | None, observation: Observation
+        self,
+        namespace: str,
+        before: Ledger | None,
+        after: Ledger | None,
+        observation: Observation,
+        on_demand: float | None,
     ) -> None:
         for use in after.uses if after is not None else ():
             earlier = use_of(before, use.pool)
             if use == earlier or use.is_elsewhere:
                 continue  # the controller there counts it
             labels = (namespace, _pool_label(use.pool, observation), use.capacity or "")
-            self._metrics.node_seconds.labels(*labels).inc(
-                (use.node_time - earlier.node_time).total_seconds()
-            )
-            self._metrics.cost.labels(*labels).inc((use.cost or 0.0) - (earlier.cost or 0.0))
+            seconds = (use.node_time - earlier.node_time).total_seconds()
+            cost = (use.cost or 0.0) - (earlier.cost or 0.0)
+            self._metrics.node_seconds.labels(*labels).inc(seconds)
+            self._metrics.cost.labels(*labels).inc(cost)
+            # Without one of the two prices nothing is saved that could be shown.
+            instead = cost if on_demand is None or use.cost is None else on_demand * seconds / 3600
+            self._metrics.on_demand_cost.labels(*labels).inc(instead)
 
     def forget(self, key: JobKey) -> None:
         """Remove a deleted job."""
@@ -200,7 +209,8 @@ class Reconciler:
         self._queue.succeed(key)
         self._queue.add_at(key, decision.requeue_at)
         self._reporter.record(key, context.seen.uid, decision.events)
-        self._reporter.count(key, context.state, decision.state, context.seen)
+        price = on_demand_price(context.seen, context.policy)
+        self._reporter.count(key, context.state, decision.state, context.seen, price)
         state = decision.state
         self._job_index.set(key, state, pool=state and _pool_label(state.pool, context.seen))
 

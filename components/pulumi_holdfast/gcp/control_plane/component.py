@@ -43,7 +43,8 @@ class GkeClusterArgs:
     `cluster_name` has up to 40 characters. `location` is a region (`europe-west4`), or a zone for a zonal
     control plane. `zones` are the zones of the system nodes, including the location if that is a zone.
     `version` is the minimum Kubernetes version (a minor version); the channel upgrades from there. If `protected`, the
-    cluster cannot be deleted.
+    cluster cannot be deleted. With `managed_prometheus` Google's managed service collects from the pods that monitors name; without,
+    GKE decides.
     """
 
     cluster_name: str
@@ -58,6 +59,7 @@ class GkeClusterArgs:
     system_nodes: SystemNodesArgs
     protected: bool
     database_key: DatabaseKey | None = None
+    managed_prometheus: bool = False
 
 
 class GkeCluster(ComponentResource):
@@ -104,6 +106,7 @@ class GkeCluster(ComponentResource):
                 node_service_account=nodes.email,
                 database_key=None if args.database_key is None else args.database_key.key,
                 protected=args.protected,
+                managed_prometheus=args.managed_prometheus,
             ),
             parent=self,
             depends_on=access,

@@ -122,7 +122,7 @@ class GkeControlPlaneArgs:
     """`location` is a region, or a zone for a zonal control plane; `zones` are the zones of nodes.
 
     `database_key` is the full name of a key that GKE's service agent may use. If `protected`, the cluster
-    cannot be deleted.
+    cannot be deleted. `managed_prometheus` turns on the collection of metrics, False leaves it to GKE.
     """
 
     cluster_name: str
@@ -137,6 +137,7 @@ class GkeControlPlaneArgs:
     node_service_account: Input[str]
     database_key: Input[str] | None
     protected: bool
+    managed_prometheus: bool
 
 
 def gke_control_plane(
@@ -173,6 +174,7 @@ def gke_control_plane(
         database_encryption=(
             None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
         ),
+        monitoring_config={"managed_prometheus": {"enabled": True}} if args.managed_prometheus else None,
         # Removes empty nodes only. The other profile moves pods to empty more nodes, and a training pod
         # that is moved loses its progress.
         cluster_autoscaling={"enabled": False, "autoscaling_profile": "BALANCED"},

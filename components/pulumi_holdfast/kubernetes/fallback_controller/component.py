@@ -188,7 +188,7 @@ class FallbackControllerArgs:
     `webhook_secret`: a Secret in the controller's namespace, whose key `url` is a webhook that people are notified through.
     `karpenter_metrics`: the address of Karpenter's metrics, which have the prices of pools; None for a cluster without them.
     `clusters`: the other clusters of ladders, to which jobs may move. `accepted`: the user names of the controllers of other clusters whose
-    jobs may run here. `scrapers`: the namespaces that reach its metrics.
+    jobs may run here. `scrapers`: the namespaces and blocks of addresses that reach its metrics.
     """
 
     images: ControllerImages

@@ -10,7 +10,7 @@ from pydantic import Field
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import ChartSource, FilePath, KubernetesVersion, Section
-from pulumi_holdfast.config.loader import checked, parse
+from pulumi_holdfast.config.loader import PLATFORM, checked, parse
 from pulumi_holdfast.config.rules import (
     CLUSTER,
     MachineMarket,
@@ -21,6 +21,7 @@ from pulumi_holdfast.config.rules import (
 from pulumi_holdfast.config.sections import (
     POOLS_TEXT,
     VERSION_TEXT,
+    JobMetricsStore,
     KarpenterPoolSection,
     PlatformDocument,
     ReservationSection,
@@ -138,6 +139,13 @@ def _problems(platform: LocalPlatform) -> Iterator[Problem]:
             value=format_value(version),
             allowed=f'"{versions.KUBERNETES}", the version that `make tools` builds',
             fix=f'Write "{versions.KUBERNETES}".',
+        )
+    if platform.fallback.monitoring.jobs is JobMetricsStore.CLOUD:
+        yield Problem(
+            field=f"{PLATFORM}.fallback.monitoring.jobs",
+            value="cloud",
+            allowed="operator, or nothing: this machine has no managed service for Prometheus",
+            fix="Write operator, or leave it out.",
         )
     yield from pool_and_ladder_problems(
         platform,

@@ -145,6 +145,7 @@ _CLOUDS: Final[Mapping[str, ApiServerProfile]] = {
     "gcp": ApiServerProfile(
         arguments=(("enable-admission-plugins", "ExtendedResourceToleration"),), objects="gke_objects.yaml"
     ),
+    "azure": ApiServerProfile(objects="aks_objects.yaml"),
     "local": ApiServerProfile(objects="local_objects.yaml"),
 }
 

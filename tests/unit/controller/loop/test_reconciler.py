@@ -314,6 +314,24 @@ def test_a_state_that_a_user_edits_makes_no_series_of_pools_that_do_not_exist() 
     )
 
 
+@pytest.mark.parametrize(
+    ("price", "on_demand", "instead"),
+    [(1.0, 3.0, 6.0), (1.0, None, 2.0), (None, 3.0, 0.0)],
+    ids=["with both prices", "without that of on-demand", "without that of the node"],
+)
+def test_the_cost_on_demand_is_counted_beside_the_cost_where_both_prices_are_known(
+    price: float | None, on_demand: float | None, instead: float
+) -> None:
+    recorded = RecordedEvents()
+    before = replace(WAITING, ledger=Ledger(counted_from=EARLIER, counted_until=NOW))
+    used = {NodeKind("spot", CapacityType.SPOT, price): timedelta(hours=2)}
+    after = with_ledger(before, replace(SEEN, node_time=used), NoPolicy())
+    recorded.reporter.count(KEY, before, after, SEEN, on_demand)
+    series = 'holdfast_fallback_%s_total{capacity="spot",namespace="vision",pool="spot"}'
+    assert recorded.number(series % "on_demand_cost") == instead
+    assert recorded.number(series % "cost") == 2 * (price or 0.0)
+
+
 def test_a_ledger_with_more_pools_than_ladders_have_is_not_read() -> None:
     uses = tuple(PoolUse(pool=f"p-{number}") for number in range(1000))
     counted = Ledger(counted_from=EARLIER, counted_until=NOW, uses=uses)

@@ -35,7 +35,12 @@ _GLOBAL_SERVICES = frozenset({"iam", "cloudfront", "route53"})
 # Services whose ARNs contain the name without the type.
 _BARE = frozenset({"sqs", "sns", "s3"})
 # The service of an ARN where it differs from the module of the SDK token.
-_SERVICES: Mapping[str, str] = {"cloudwatch": "events", "lb": "elasticloadbalancing", "vpc": "ec2"}
+_SERVICES: Mapping[str, str] = {
+    "amp": "aps",
+    "cloudwatch": "events",
+    "lb": "elasticloadbalancing",
+    "vpc": "ec2",
+}
 
 
 def region(inputs: Json, configuration: Json) -> str:

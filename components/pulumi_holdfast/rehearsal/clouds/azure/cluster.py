@@ -13,6 +13,7 @@ from pulumi_holdfast.rehearsal.clouds.azure.names import (
     group_id,
     guid,
     identified,
+    in_group,
     no_group,
     no_parent,
     said,
@@ -303,6 +304,23 @@ RESOURCES: Mapping[str, Rules] = {
         },
         refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
         refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
+    ),
+    "azure-native:monitor:AzureMonitorWorkspace": in_group(
+        "Microsoft.Monitor/accounts", "azureMonitorWorkspaceName"
+    ),
+    "azure-native:monitor:DataCollectionEndpoint": in_group(
+        "Microsoft.Insights/dataCollectionEndpoints", "dataCollectionEndpointName"
+    ),
+    "azure-native:monitor:DataCollectionRule": in_group(
+        "Microsoft.Insights/dataCollectionRules", "dataCollectionRuleName"
+    ),
+    "azure-native:monitor:DataCollectionRuleAssociation": Rules(
+        name_property="associationName",
+        unique_within=("resourceUri",),
+        identify=lambda request: (
+            f"{request.inputs.get('resourceUri')}/providers/Microsoft.Insights/dataCollectionRuleAssociations/{request.name}"
+        ),
+        immutable=frozenset({"resourceUri"}),
     ),
     "azure-native:monitor:DiagnosticSetting": Rules(
         name_property="name",
