@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.network import Network
     from pulumi_holdfast.aws.preflight import Account
     from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks
+    from pulumi_holdfast.aws.storage import Storage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +207,7 @@ class TrainingCluster(pulumi.ComponentResource):
             opts=services.after(),
         )
         stores = stores_of(platform, account.id, checkpoints, parent=self)
+        storage = _storage(platform, account, network, cluster, services, parent=self)
         identities = make_namespaces(
             platform,
             cluster=name,
@@ -214,7 +216,15 @@ class TrainingCluster(pulumi.ComponentResource):
             pools=summaries,
             others=OtherStacks(references=others.references, region=platform.region),
             accepted=users,
-            after=services.after(operators, *pools, *prerequisites, checkpoints, members),
+            storage=storage,
+            after=services.after(
+                operators,
+                *pools,
+                *prerequisites,
+                checkpoints,
+                members,
+                *(() if storage is None else storage.resources),
+            ),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -236,6 +246,31 @@ class TrainingCluster(pulumi.ComponentResource):
             },
         )
         self.register_outputs(self.outputs.by_name())
+
+
+def _storage(
+    platform: AwsPlatform,
+    account: Account,
+    network: Network,
+    cluster: EksCluster | ExistingEksCluster,
+    services: ClusterServices,
+    *,
+    parent: pulumi.Resource,
+) -> Storage | None:
+    """The volumes of data. None without any: their services take as long to import as all the others."""
+    if not platform.storage:
+        return None
+    from pulumi_holdfast.aws.storage import make_storage
+
+    return make_storage(
+        platform,
+        account,
+        network,
+        cluster_name=cluster.cluster_name,
+        nodes=cluster.cluster_security_group_id,
+        after=services.after(),
+        parent=parent,
+    )
 
 
 def _pull_through_cache(

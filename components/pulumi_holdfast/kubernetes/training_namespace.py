@@ -21,6 +21,7 @@ from pulumi_holdfast.ladder.labels import (
     LADDER,
     TRAINING,
     TRAINING_VALUE,
+    VOLUME_CLAIMS,
 )
 from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 
@@ -68,7 +69,7 @@ class TrainingNamespaceArgs:
     identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
     `quota` the limit for all its pods together, None for no limit. `network` is what reaches its pods and what they reach, None for
     everything. `accepted` are the user names of the controllers of
-    other clusters whose jobs may run in it. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
+    other clusters whose jobs may run in it. `claims` are its volume claims with which jobs reach on-demand. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
     cluster and pool.
     """
 
@@ -83,6 +84,7 @@ class TrainingNamespaceArgs:
     quota: Quota | None = None
     network: TrainingNetwork | None = None
     accepted: Users = ()
+    claims: Sequence[str] = ()
     elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
         default_factory=dict[tuple[str, str], "Input[Json]"]
     )
@@ -109,6 +111,7 @@ class TrainingNamespace(ComponentResource):
                 "metadata": {
                     "name": args.namespace,
                     "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
+                    **({"annotations": {VOLUME_CLAIMS: ",".join(args.claims)}} if args.claims else {}),
                 }
             },
             opts=ResourceOptions(parent=self),
