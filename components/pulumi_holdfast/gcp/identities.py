@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 from pulumi import ComponentResource, Input, ResourceOptions
-from pulumi_gcp.storage import ManagedFolder, ManagedFolderIamMember
+from pulumi_gcp.storage import BucketIAMMember, ManagedFolder, ManagedFolderIamMember
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.checkpoints import Store
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.storage import Storage
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
@@ -110,6 +111,29 @@ def _trainers(args: CheckpointAccessArgs) -> str:
     return identities.principal(namespace=args.namespace, service_account=args.service_account)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetAccessArgs:
+    """`principal` are the pods of a namespace, `bucket` is the name of what they read."""
+
+    principal: str
+    bucket: Input[str]
+
+
+class DatasetAccess(ComponentResource):
+    """Lets the pods of one namespace read a bucket (`holdfast:index:DatasetAccess`). Creates a BucketIAMMember."""
+
+    def __init__(self, name: str, args: DatasetAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:DatasetAccess", name, None, opts)
+        BucketIAMMember(
+            f"{name}-readers",
+            bucket=args.bucket,
+            role="roles/storage.objectViewer",
+            member=args.principal,
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
 def make_namespaces(
     platform: GcpPlatform,
     project: Project,
@@ -120,12 +144,13 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
+    storage: Storage | None = None,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
-    `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
-    Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
+    `accepted` are the users here of the controllers of other clusters, by the names of those clusters; `storage` are the volumes that
+    jobs may mount, None for none. Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
     nothing else distinguishes the pods of two clusters of one project to Google Cloud.
     """
     account = service_account_of(environment)
@@ -146,6 +171,16 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.principal
+        needed: list[pulumi.Resource] = [access]
+        if storage is not None:
+            needed += [
+                DatasetAccess(
+                    naming.dataset_access(cluster, namespace.name, volume),
+                    DatasetAccessArgs(principal=access.principal, bucket=bucket),
+                    opts=after,
+                )
+                for volume, bucket in storage.buckets[namespace.name].items()
+            ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -154,6 +189,7 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(service_account=account, endpoints=GKE_ENDPOINTS),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+            volumes=() if storage is None else storage.volumes[namespace.name],
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=needed)),
         )
     return identities

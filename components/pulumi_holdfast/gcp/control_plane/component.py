@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig
 
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
-    from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance
+    from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, StorageDriver
     from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
     from pulumi_holdfast.gcp.network import VpcNativeNetwork
 
@@ -43,7 +43,7 @@ class GkeClusterArgs:
     `cluster_name` has up to 40 characters. `location` is a region (`europe-west4`), or a zone for a zonal
     control plane. `zones` are the zones of the system nodes, including the location if that is a zone.
     `version` is the minimum Kubernetes version (a minor version); the channel upgrades from there. If `protected`, the
-    cluster cannot be deleted.
+    cluster cannot be deleted. `drivers` are those for volumes beside buckets and disks.
     """
 
     cluster_name: str
@@ -58,6 +58,7 @@ class GkeClusterArgs:
     system_nodes: SystemNodesArgs
     protected: bool
     database_key: DatabaseKey | None = None
+    drivers: Sequence[StorageDriver] = ()
 
 
 class GkeCluster(ComponentResource):
@@ -72,6 +73,7 @@ class GkeCluster(ComponentResource):
     cluster_name: str
     kubernetes: Provider
     kubeconfig: Output[str]
+    network_id: Output[str]
     workload_identity_issuer: Output[str]
     workload_pool: str
     node_service_account_email: Output[str]
@@ -104,6 +106,7 @@ class GkeCluster(ComponentResource):
                 node_service_account=nodes.email,
                 database_key=None if args.database_key is None else args.database_key.key,
                 protected=args.protected,
+                drivers=args.drivers,
             ),
             parent=self,
             depends_on=access,
@@ -121,6 +124,7 @@ class GkeCluster(ComponentResource):
             parent=self,
         )
         self.cluster_name = args.cluster_name
+        self.network_id = Output.from_input(args.network.network_id)
         self.node_service_account_email = nodes.email
         self.workload_pool = f"{args.project}.svc.id.goog"
         self.workload_identity_issuer = cluster.name.apply(
