@@ -9,7 +9,12 @@ import pulumi
 from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
+from pulumi_holdfast.azure.role_assignments import (
+    STORAGE_BLOB_DATA_CONTRIBUTOR,
+    STORAGE_BLOB_DATA_READER,
+    Assignment,
+    AssignmentArgs,
+)
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.ordering import tied_to
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.azure.checkpoints import Store
     from pulumi_holdfast.azure.config.sections import AzurePlatform
+    from pulumi_holdfast.azure.storage import Storage
     from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
@@ -88,6 +94,7 @@ class CheckpointAccess(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
+        self.principal_id = identity.principal_id
         self.client_id = tied_to(identity.client_id, [credential, assignment])
         self.register_outputs({"client_id": self.client_id})
 
@@ -102,13 +109,14 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
+    storage: Storage | None = None,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
     is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
-    those clusters.
+    those clusters, `storage` are the volumes that jobs may mount, None for none.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -126,6 +134,22 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.client_id
+        needed: list[pulumi.Resource] = [access]
+        if storage is not None:
+            needed += [
+                Assignment(
+                    naming.dataset_access(cluster, namespace.name, volume),
+                    AssignmentArgs(
+                        subscription_id=storage.subscription_id,
+                        scope=container_id,
+                        role=STORAGE_BLOB_DATA_READER,
+                        principal_id=access.principal_id,
+                        principal_type="ServicePrincipal",
+                    ),
+                    opts=after,
+                )
+                for volume, container_id in storage.containers_of(namespace.name).items()
+            ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -134,6 +158,7 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+            volumes=() if storage is None else storage.volumes_of(namespace.name, access.client_id),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=needed)),
         )
     return identities

@@ -128,7 +128,7 @@ class AksClusterArgs:
     `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region,
     `reservation_group_ids` are the capacity reservation groups of its pools. The workspace `log_workspace_id` gets the logs of
     the control plane. The nodes may pull images from the container registry `registry_id`. If `protected`, the cluster cannot
-    be deleted.
+    be deleted. `mounts_blobs`: it has the driver of volumes in blob containers.
     """
 
     cluster_name: str
@@ -154,6 +154,7 @@ class AksClusterArgs:
     reservation_group_ids: Sequence[str] = ()
     log_workspace_id: str | None = None
     registry_id: str | None = None
+    mounts_blobs: bool = False
 
 
 class AksCluster(ComponentResource):
@@ -290,4 +291,5 @@ def _control_plane(args: AksClusterArgs, identity_id: Output[str]) -> AksControl
         system_nodes=args.system_nodes,
         disk_encryption_set_id=args.disk_encryption_set_id,
         protected=args.protected,
+        mounts_blobs=args.mounts_blobs,
     )
