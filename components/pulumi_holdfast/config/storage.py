@@ -18,6 +18,9 @@ THROUGHPUT_TEXT: Final = "of a `parallel` volume, MB/s for each TiB"
 #: More than a pod mounts.
 MOST_VOLUMES: Final = 20
 
+#: The largest file system.
+MOST_GIB: Final = 1_000_000
+
 #: The longest name: the logical names in a state and the names of clouds contain it.
 LONGEST_NAME: Final = 20
 
@@ -67,7 +70,7 @@ class VolumeSection(Section):
         examples=["[vision]"],
     )
     size_gib: int | None = Field(
-        default=None, alias="sizeGiB", ge=100, le=1_000_000, description=SIZE_TEXT, examples=["2400"]
+        default=None, alias="sizeGiB", ge=100, le=MOST_GIB, description=SIZE_TEXT, examples=["2400"]
     )
     zone: str | None = Field(default=None, description=ZONE_TEXT)
     delete_with_stack: bool = Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, Input, ResourceOptions
 
@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
 
 #: Kubernetes requires a size; a bucket has none, and nothing enforces it.
-NOMINAL_GIB = 1024
+NOMINAL_GIB: Final = 1024
+
+#: The drivers that mount whatever the network of a node reaches, without an identity of the pod. Claims alone keep a namespace out.
+NETWORK_FILE_SYSTEMS: Final = (
+    "azurelustre.csi.azure.com",
+    "efs.csi.aws.com",
+    "file.csi.azure.com",
+    "filestore.csi.storage.gke.io",
+    "fsx.csi.aws.com",
+    "lustre.csi.storage.gke.io",
+    "nfs.csi.k8s.io",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_p
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM, checked, parse
-from pulumi_holdfast.config.storage import VolumeKind
+from pulumi_holdfast.config.storage import MOST_GIB, VolumeKind
 from pulumi_holdfast.config.storage_rules import STORAGE, Sizes, storage_problems
 from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
@@ -81,7 +81,7 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
 
 
 #: The sizes of FSx for Lustre with SSDs, of the deployment type PERSISTENT_2.
-_LUSTRE: Final = Sizes(least=1200, most=960_000, step=2400, from_zero=True)
+_LUSTRE: Final = Sizes(least=1200, most=MOST_GIB, step=2400, from_zero=True)
 
 
 def _storage(platform: AwsPlatform) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import TextOrOutput, known
 from pulumi_holdfast.config.loader import checked, parse
-from pulumi_holdfast.config.storage import VolumeKind
+from pulumi_holdfast.config.storage import MOST_GIB, VolumeKind
 from pulumi_holdfast.config.storage_rules import STORAGE, Sizes, storage_problems
 from pulumi_holdfast.gcp.config.sections import (
     PROJECT,
@@ -97,14 +97,13 @@ _FILESTORE: Final = Sizes(least=1024, most=9984, step=256)
 
 #: The smallest file system of Managed Lustre, and the step to larger ones, by its throughput.
 _LUSTRE: Final = {1000: 9000, 500: 18_000, 250: 36_000, 125: 72_000}
-_LARGEST_LUSTRE: Final = {1000: 954_000, 500: 1_908_000, 250: 3_816_000, 125: 7_632_000}
 
 
 def _storage(platform: GcpPlatform) -> Iterator[Problem]:
     sizes = {
         number: _FILESTORE
         if volume.kind is VolumeKind.SHARED
-        else Sizes(least=least, most=_LARGEST_LUSTRE[volume.throughput], step=least)
+        else Sizes(least=least, most=MOST_GIB, step=least)
         for number, volume in enumerate(platform.storage)
         if volume.kind is not VolumeKind.BUCKET and (least := _LUSTRE[volume.throughput])
     }
