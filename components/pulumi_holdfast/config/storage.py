@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from pulumi_holdfast.config.fields import DnsLabel, Section, Text
+from pulumi_holdfast.config.fields import Section, Text
 
 STORAGE_TEXT: Final = (
     "volumes of data, each with a claim in the namespaces that may mount it ([below](#storage))"
@@ -36,6 +36,17 @@ BucketName = Annotated[
 ]
 
 
+VolumeName = Annotated[
+    str,
+    Text(
+        f"1 to {LONGEST_NAME} lower-case letters, digits and hyphens; no hyphen at the start or the end",
+        "datasets",
+        rf"[a-z0-9]([-a-z0-9]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?",
+        "Write a shorter name, such as datasets.",
+    ),
+]
+
+
 class VolumeKind(StrEnum):
     """What is behind a volume."""
 
@@ -56,9 +67,7 @@ class VolumeSection(Section):
         "readOnly": "Leave it out: a bucket is mounted for reading alone, a file system for writing, too.",
     }
 
-    name: DnsLabel = Field(
-        max_length=LONGEST_NAME, description="the name of the claims", examples=["datasets"]
-    )
+    name: VolumeName = Field(description="the name of the claims")
     kind: VolumeKind = Field(
         description="`bucket`: objects as files, to read; `shared`: a file system in all zones; `parallel`: Lustre, in one zone "
         "([what each is](storage.md))",

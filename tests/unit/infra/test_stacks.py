@@ -71,9 +71,9 @@ def of(name: str) -> Recording:
     # Together they have every part of a stack, each kind of pool and of network.
     [
         ("local", "local"),
-        *(("aws", name) for name in ("aws-prod", "isolated", "brought")),
-        *(("azure", name) for name in ("azure-prod", "mirrored", "accepting")),
-        *(("gcp", name) for name in ("gcp-prod", "with-classes", "accepting")),
+        *(("aws", name) for name in ("aws-prod", "aws-data", "isolated", "brought")),
+        *(("azure", name) for name in ("azure-prod", "azure-data", "mirrored", "accepting")),
+        *(("gcp", name) for name in ("gcp-prod", "gcp-data", "with-classes", "accepting")),
     ],
 )
 def test_a_preview_registers_what_an_up_registers(cloud: str, name: str) -> None:
