@@ -43,6 +43,10 @@ _RULE: Final = {
     "securityGroupId": "GroupId",
     "toPort": "IpPermissions.ToPort",
 }
+#: Ids of other resources, which have patterns here: the ids of the tests have none.
+_MADE_UP: Final = dict.fromkeys(
+    ("fileSystemId", "securityGroupIds", "securityGroups", "subnetId", "subnetIds"), PROVIDER_ONLY
+)
 _AWS: Final = (
     _aws("cloudwatch/eventRule:EventRule", "events", "PutRule"),
     _aws("cloudwatch/eventTarget:EventTarget", "events", "PutTargets", arn="Targets.Arn", targetId="Targets.Id"),
@@ -61,10 +65,10 @@ _AWS: Final = (
     _aws("ec2/vpc:Vpc", "ec2", "CreateVpc", "ModifyVpcAttribute", enableDnsHostnames="EnableDnsHostnames.Value", enableDnsSupport="EnableDnsSupport.Value"),
     _aws("ec2/vpcEndpoint:VpcEndpoint", "ec2", "CreateVpcEndpoint"),
     _aws("ecr/pullThroughCacheRule:PullThroughCacheRule", "ecr", "CreatePullThroughCacheRule"),
-    _aws("efs/accessPoint:AccessPoint", "efs", "CreateAccessPoint", ownerGid="CreationInfo.OwnerGid", ownerUid="CreationInfo.OwnerUid"),
-    _aws("efs/fileSystem:FileSystem", "efs", "CreateFileSystem"),
-    _aws("efs/fileSystemPolicy:FileSystemPolicy", "efs", "PutFileSystemPolicy"),
-    _aws("efs/mountTarget:MountTarget", "efs", "CreateMountTarget"),
+    _aws("efs/accessPoint:AccessPoint", "efs", "CreateAccessPoint", **_MADE_UP),
+    _aws("efs/fileSystem:FileSystem", "efs", "CreateFileSystem", creationToken=PROVIDER_ONLY),
+    _aws("efs/fileSystemPolicy:FileSystemPolicy", "efs", "PutFileSystemPolicy", **_MADE_UP),
+    _aws("efs/mountTarget:MountTarget", "efs", "CreateMountTarget", **_MADE_UP),
     _aws("eks/accessEntry:AccessEntry", "eks", "CreateAccessEntry"),
     _aws("eks/accessPolicyAssociation:AccessPolicyAssociation", "eks", "AssociateAccessPolicy"),
     _aws("eks/addon:Addon", "eks", "CreateAddon", resolveConflictsOnCreate="resolveConflicts", resolveConflictsOnUpdate="resolveConflicts"),
@@ -72,8 +76,8 @@ _AWS: Final = (
     _aws("eks/identityProviderConfig:IdentityProviderConfig", "eks", "AssociateIdentityProviderConfig"),
     _aws("eks/nodeGroup:NodeGroup", "eks", "CreateNodegroup", nodeRoleArn="nodeRole", subnetIds="subnets"),
     _aws("eks/podIdentityAssociation:PodIdentityAssociation", "eks", "CreatePodIdentityAssociation"),
-    _aws("fsx/dataRepositoryAssociation:DataRepositoryAssociation", "fsx", "CreateDataRepositoryAssociation"),
-    _aws("fsx/lustreFileSystem:LustreFileSystem", "fsx", "CreateFileSystem", **{
+    _aws("fsx/dataRepositoryAssociation:DataRepositoryAssociation", "fsx", "CreateDataRepositoryAssociation", **_MADE_UP),
+    _aws("fsx/lustreFileSystem:LustreFileSystem", "fsx", "CreateFileSystem", **_MADE_UP, **{
         name: f"LustreConfiguration.{name[0].upper()}{name[1:]}" for name in ("dataCompressionType", "deploymentType", "perUnitStorageThroughput")
     }),
     _aws("iam/instanceProfile:InstanceProfile", "iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", name="InstanceProfileName", role="RoleName"),
