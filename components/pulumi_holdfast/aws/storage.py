@@ -52,7 +52,7 @@ _DRIVERS: Final[Mapping[VolumeKind, tuple[str, str, Json]]] = {
 _NFS: Final = ((2049, 2049),)
 _LUSTRE: Final = ((988, 988), (1018, 1023))
 
-#: The owner of the files of a shared file system, whoever writes them: without it, the user of each container would matter.
+#: The owner of all files of a shared file system: without one, jobs of different users could not change each other's files.
 _OWNER: Final = 1000
 
 
@@ -112,7 +112,7 @@ class FileSystemPortsArgs:
 class FileSystemPorts(ComponentResource):
     """The security group of a file system (`holdfast:index:FileSystemPorts`).
 
-    Creates a group that nodes reach at some ports, and nobody else; with `both_ways` its members reach each other, and the nodes.
+    Creates a group that nodes alone reach, at some ports; with `both_ways` its members reach each other, and the nodes.
     """
 
     group_id: Output[str]
