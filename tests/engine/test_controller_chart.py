@@ -47,6 +47,7 @@ EVERYTHING: Final[Json] = {
     "replicas": 3,
     "namespaces": ["vision", "tabular"],
     "webhookSecret": "pager",
+    "scrapers": ["prometheus", "agents"],
     "karpenterMetrics": "http://karpenter.karpenter.svc:8080/metrics",
 }
 
@@ -101,10 +102,14 @@ def by_identity(objects: list[Json]) -> dict[tuple[JsonValue, ...], Json]:
 @pytest.mark.parametrize(
     ("values", "args"),
     [
-        pytest.param({}, FallbackControllerArgs(images=IMAGES, replicas=2), id="default values"),
+        pytest.param(
+            {},
+            FallbackControllerArgs(images=IMAGES, replicas=2, scrapers=("monitoring",)),
+            id="default values",
+        ),
         pytest.param(
             {"replicas": 1, "image": OWN.controller, "placeholderImage": OWN.placeholder},
-            FallbackControllerArgs(images=OWN, replicas=1),
+            FallbackControllerArgs(images=OWN, replicas=1, scrapers=("monitoring",)),
             id="one replica",
         ),
         pytest.param(
@@ -113,6 +118,7 @@ def by_identity(objects: list[Json]) -> dict[tuple[JsonValue, ...], Json]:
                 images=OWN,
                 replicas=3,
                 webhook_secret="pager",
+                scrapers=("prometheus", "agents"),
                 karpenter_metrics="http://karpenter.karpenter.svc:8080/metrics",
             ),
             id="every value",

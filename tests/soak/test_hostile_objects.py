@@ -143,7 +143,7 @@ def test_drawn_objects_stop_no_move_of_another_tenant(cluster: LoopCluster, tmp_
         controller.wait(Replica.leads, "it leads")
         alone = [seconds_of_move(cluster, f"alone-{each}") for each in range(_MOVES)]
         attackers = [threading.Thread(target=attack, daemon=True) for _ in range(2)]
-        with judged(cluster, controller) as found:
+        with judged(controller) as found:
             for each in attackers:
                 each.start()
             beside = [seconds_of_move(cluster, f"beside-{each}") for each in range(_MOVES)]

@@ -8,9 +8,9 @@ from typing import Final
 
 import psutil
 
-from pulumi_holdfast.controller.kube.client import ApiError
+from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.labels import CONTROLLER_NAMESPACE, LEASE, POOL, PROGRESS
+from pulumi_holdfast.ladder.labels import POOL, PROGRESS
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.background import repeating
 from tests.support.builders.gang_jobset import gang_jobset
@@ -27,7 +27,8 @@ PROBE_SECONDS: Final = 1.0
 _NO_ANSWER_SECONDS: Final = 60.0
 MOST_MIB: Final = 512
 _PROBE_INTERVAL: Final = 0.2
-_AT_ONCE: Final = 4
+_AT_ONCE: Final = 2
+_TIMES: Final = 20
 
 
 def _containers(number: int) -> list[JsonValue]:
@@ -35,9 +36,22 @@ def _containers(number: int) -> list[JsonValue]:
     return [{"name": f"c{each:04}", "image": "x" * 60, "resources": requests} for each in range(number)]
 
 
+def _sidecars(number: int) -> list[JsonValue]:
+    """Each with a resource of its own: what is begun beside it grows with each, so that a walk over that is quadratic."""
+    return [
+        {
+            "name": f"i{each:04}",
+            "image": "x",
+            "restartPolicy": "Always",
+            "resources": {"requests": {f"e.x/{each}": "1"}},
+        }
+        for each in range(number)
+    ]
+
+
 def large_jobset(number: int, *, pool: str = "spot-a") -> Json:
     """A JobSet of 6,000 init containers; with what the API server adds it is as large as etcd takes."""
-    pod: Json = {"initContainers": [{"name": f"i{each:04}", "image": "x" * 60} for each in range(6000)]}
+    pod: Json = {"initContainers": _sidecars(6000)}
     job = gang_jobset(
         f"large-{number}",
         HOSTILE,
@@ -51,8 +65,8 @@ def large_jobset(number: int, *, pool: str = "spot-a") -> Json:
 
 
 def large_rayjob(number: int) -> Json:
-    """A RayJob of as many init containers."""
-    pod: Json = {"initContainers": [{"name": f"i{each:04}", "image": "x" * 60} for each in range(6000)]}
+    """A RayJob of as many init containers, in two templates."""
+    pod: Json = {"initContainers": _sidecars(3000)}
     suspended: Json = {"suspend": True}
     return gang_rayjob(f"large-{number}", HOSTILE, pods=2, pool="spot-a", cpu="1", pod=pod, spec=suspended)
 
@@ -108,14 +122,23 @@ def admit_hostile(cluster: LoopCluster) -> None:
 
 
 def throw(client: KubeClient, manifests: Sequence[Json]) -> int:
-    """Create objects, several at once, and return how many the API server has admitted."""
+    """Create objects, several at once, and return how many the API server has admitted.
+
+    One that it could not judge in time is sent again: JobSet's webhook has 10 s for an object that takes a slow machine longer.
+    """
 
     def is_admitted(manifest: Json) -> bool:
-        try:
-            client.create(manifest)
-        except ApiError:
-            return False
-        return True
+        for _ in range(_TIMES):
+            try:
+                client.create(manifest)
+            except Unreachable:
+                continue
+            except ApiError as error:
+                if not error.is_overload:
+                    return error.is_conflict
+            else:
+                return True
+        return False
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return sum(pool.map(is_admitted, manifests))
@@ -130,12 +153,12 @@ class Findings:
 
 
 @contextmanager
-def judged(cluster: LoopCluster, controller: Replica) -> Generator[Findings]:
+def judged(controller: Replica) -> Generator[Findings]:
     """Probe a controller as a kubelet does for the length of the block; yields what is found so far.
 
-    At the end: each probe was answered in time, the memory is bounded, and the Lease was not handed over.
+    At the end: each probe was answered in time, and the memory is bounded.
     """
-    process, before = psutil.Process(controller.process.pid), _lease(cluster)
+    process = psutil.Process(controller.process.pid)
     found = Findings()
 
     def probe() -> None:
@@ -149,10 +172,3 @@ def judged(cluster: LoopCluster, controller: Replica) -> Generator[Findings]:
         yield found
     assert found.slowest_probe < PROBE_SECONDS
     assert found.most_mib < MOST_MIB
-    assert _lease(cluster)[1] == before[1]
-
-
-def _lease(cluster: LoopCluster) -> tuple[JsonValue, JsonValue]:
-    lease = cluster.client.get("coordination.k8s.io/v1", "Lease", LEASE, CONTROLLER_NAMESPACE)
-    spec = obj((lease or {}).get("spec"))
-    return spec.get("holderIdentity"), spec.get("leaseTransitions")

@@ -199,7 +199,7 @@ SHAPES = st.fixed_dictionaries(
     {
         "name": st.just("drawn"),
         "pods": st.integers(1, 80),
-        "cpu": st.integers(1, 200),
+        "cpu": st.integers(1, 200).map(str),
         "memory": st.integers(1, 4000).map(lambda gib: f"{gib}Gi"),
         "gpus": st.sampled_from([0, 0, 1, 4, 8, 16]),
     }

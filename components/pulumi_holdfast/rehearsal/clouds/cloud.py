@@ -1,7 +1,7 @@
 """A simulated cloud: applies a provider's calls to the stored objects."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -229,9 +229,20 @@ def planned_values(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
 
 
 def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
-    """Return the outputs with a rule in a preview: the rule's planned value, or else unknown, unless the program sets them."""
+    """Return the outputs with a rule in a preview: the rule's planned value, or else what the program sets, the rest unknown."""
     planned = {name: plan(inputs) for name, plan in kind.rules.planned.items()}
-    return {**{name: UNKNOWN for name in kind.computed if name not in inputs}, **planned}
+    outputs = kind.schema.outputs
+    return {**{name: _rest_unknown(inputs.get(name), outputs.get(name)) for name in kind.computed}, **planned}
+
+
+def _rest_unknown(given: Value, output: Property | None) -> Value:
+    """Return an input as an output of a preview: the cloud may fill in what an object leaves out (`clusterSecurityGroupId`)."""
+    if given is None:
+        return UNKNOWN
+    shapes = [each.shape for each in output.types if each.shape is not None] if output else []
+    if not isinstance(given, Mapping) or not shapes:
+        return given
+    return {**dict.fromkeys(output_properties(shapes[0]), UNKNOWN), **given}
 
 
 def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:

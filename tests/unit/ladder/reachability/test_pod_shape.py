@@ -136,10 +136,21 @@ def test_child_jobs_that_need_a_domain_each_have_no_more_than_there_are(
     shape = Shape(requests=Resources(cpu_millis=1, memory_mib=1), apart_by=(key, groups))
     kinds = {type(each) for each in check_pool(shape, POOL_FACTS) if each.check == "topology"}
     assert kinds == ({outcome} if outcome else set())
+
+
+@pytest.mark.parametrize(
+    ("key", "outcome"),
+    [
+        ("rack", Undetermined),
+        ("cloud.google.com/gke-nodepool", Failed),
+        ("topology.kubernetes.io/zone", Failed),
+        ("kubernetes.io/hostname", Failed),
+    ],
+)
+def test_the_domains_of_a_pool_with_unknown_labels_are_those_that_need_none(key: str, outcome: type) -> None:
+    shape = Shape(requests=Resources(cpu_millis=1, memory_mib=1), apart_by=(key, 4))
     unknown = replace(POOL_FACTS, labels=UNKNOWN)
-    assert not any(
-        isinstance(each, Failed) for each in check_pool(shape, unknown) if each.check == "topology"
-    )
+    assert [type(each) for each in check_pool(shape, unknown) if each.check == "topology"] == [outcome]
 
 
 def test_a_jobset_with_an_exclusive_topology_names_its_key_and_its_jobs() -> None:

@@ -37,9 +37,18 @@ def _with_gpu_taint(request: ResourceRequest) -> JsonValue:
     return {**config, "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]}
 
 
+def test_a_preview_shows_what_the_program_sets_and_not_what_the_cloud_sets(tmp_path: Path) -> None:
+    rules = Rules(computed={"nodeConfig": _with_gpu_taint, "version": lambda _: "1.36"})
+    planned = _cloud(tmp_path, rules).plan(_POOL, _INPUTS)
+    config = planned["nodeConfig"]
+    assert isinstance(config, Mapping)
+    assert config["machineType"] == "a2-highgpu-1g"
+    assert config["diskType"] is UNKNOWN
+    assert planned["version"] is UNKNOWN
+
+
 def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path, Rules(computed={"nodeConfig": _with_gpu_taint}))
-    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN
     made = cloud.create(_reference(), _INPUTS)
     assert "taints" in str(made.outputs["nodeConfig"])
     assert cloud.read(_POOL, made.id) == made
