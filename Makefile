@@ -7,10 +7,12 @@ SHELL := bash
 PYTHON ?= python3
 STACK  ?= local
 SEED   ?=
+VERBOSE ?=
 JOBS   ?=
 ROUNDS ?=
 BIN    := .venv/bin
 HOLDFAST := $(BIN)/holdfast
+VERBOSITY = $(if $(VERBOSE),--verbose)
 SOAK   := $(BIN)/python -m tests.soak
 UV     := $(BIN)/uv
 # Four on two cores: of a worker's time two fifths are CPU time, and the others are waits for control planes.
@@ -58,7 +60,7 @@ tools: venv ## build the tools that are not on PATH into .tools/bin; HOLDFAST_TO
 
 .PHONY: up
 up: tools ## bring up the local platform
-	@$(HOLDFAST) rehearse up local
+	@$(HOLDFAST) rehearse up local $(VERBOSITY)
 
 .PHONY: demo
 demo: tools ## a spot eviction on the local platform, step by step
@@ -66,17 +68,17 @@ demo: tools ## a spot eviction on the local platform, step by step
 
 .PHONY: down
 down: tools ## drain and remove the local platform
-	@$(HOLDFAST) rehearse down local
+	@$(HOLDFAST) rehearse down local $(VERBOSITY)
 
 ##@ Any stack, with no account
 
 .PHONY: preview
-preview: tools ## print the engine's plan and the policies' verdicts, for example STACK=aws-dev
-	@$(HOLDFAST) rehearse preview $(STACK)
+preview: tools ## print the policies' verdicts on the engine's plan, for example STACK=aws-dev; VERBOSE=1 prints the plan
+	@$(HOLDFAST) rehearse preview $(STACK) $(VERBOSITY)
 
 .PHONY: rehearse
 rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy; TO=aws-dev-2 moves a job there
-	@$(HOLDFAST) rehearse run $(STACK) $(if $(TO),--to $(TO))
+	@$(HOLDFAST) rehearse run $(STACK) $(VERBOSITY) $(if $(TO),--to $(TO))
 
 .PHONY: preflight
 preflight: venv ## compare the quotas of an account with the demand of STACK
@@ -138,6 +140,12 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 .PHONY: chaos
 chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6, or TWO=1 FAULTS=300
 	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TWO),--two $(or $(FAULTS),30))
+
+.PHONY: frameworks
+frameworks: tools ## train with Ray and TensorFlow as real processes; installs 2 GB into .tools/frameworks
+	@test -x .tools/frameworks/bin/python || $(UV) venv --quiet --python $(BIN)/python .tools/frameworks
+	@$(UV) pip install --quiet --python .tools/frameworks/bin/python -r tests/soak/frameworks/requirements.txt
+	@$(PYTEST) tests/soak/frameworks/resume.py tests/soak/frameworks/rayjob.py
 
 .PHONY: bench
 bench: tools ## measure previews against the same resources and ConfigMaps, and moves against JobSet's restarts

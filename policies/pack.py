@@ -21,8 +21,8 @@ from rules import (
     not_judged,
     quotas,
     reachability,
+    spot_pools,
     spot_role,
-    spot_taints,
     verdicts,
 )
 
@@ -35,7 +35,7 @@ RULES: Final[Sequence[Rule]] = (
     accelerators.RULE,
     quotas.RULE,
     aks_scaling.RULE,
-    spot_taints.RULE,
+    *spot_pools.RULES,
     default_pool.RULE,
     disruption.RULE,
     interruption_queue.RULE,

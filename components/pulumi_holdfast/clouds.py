@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -33,26 +32,10 @@ if TYPE_CHECKING:
     #: Raises ConfigError for a stack that must not be composed.
     Check: TypeAlias = Callable[[Platform], None]
 
+P = TypeVar("P", bound="Platform")
+
 #: Values of a stack outside its document, under a provider's own keys (`aws:region`). None: not set.
 Settings: TypeAlias = "Mapping[str, str | None]"
-
-
-class Build(Protocol):
-    """Makes a training cluster: `name` is its logical name, which begins the names of all its resources."""
-
-    def __call__(
-        self,
-        document: Json,
-        settings: Settings,
-        environment: str,
-        check: Check,
-        /,
-        *,
-        name: str = ...,
-        opts: ResourceOptions | None = ...,
-    ) -> ClusterOutputs | None:
-        """Make it. Raises ConfigError."""
-        ...
 
 
 def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
@@ -60,25 +43,43 @@ def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cloud:
+class Cloud(Generic[P]):
     """A cloud as the program uses it.
 
-    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, calls a check of it, then
-    makes the training cluster of that environment and returns its outputs; None for a cluster without any. Both get the
-    stack's values under the keys of `settings`; `provider_settings` asks the provider of a component for them. `provider_packages` are the Pulumi
-    providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need and that is
-    not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer. `quota_uses`
-    compares the quotas of the account with the demand of the stack of that name, through the cloud's command line.
+    `read` parses a stack's document and raises ConfigError with every problem. `make` makes the training cluster of that name and
+    environment and returns its outputs; None for a cluster without any. Both get the stack's values under the keys of `settings`;
+    `provider_settings` asks the provider of a component for them. `provider_packages` are the Pulumi providers that its stacks use.
+    `missing_command` reports a credential plugin that clients of a cluster need and that is not installed. `unreachable_api_server`
+    reports an existing cluster whose API server does not answer. `quota_uses` compares the quotas of the account with the demand of
+    the stack of that name, through the cloud's command line.
     """
 
     provider_packages: tuple[str, ...]
-    read: Callable[[Json, Settings], Platform]
-    build: Build
+    read: Callable[[Json, Settings], P]
+    make: Callable[[str, P, str, Settings, ResourceOptions | None], ClusterOutputs | None]
     provider_settings: Callable[[Resource], Settings] = lambda _: {}
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
     unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
     quota_uses: Callable[[Json, Settings, str, Runner], Sequence[QuotaUse]] | None = None
+
+    def build(
+        self,
+        document: Json,
+        settings: Settings,
+        environment: str,
+        check: Check,
+        *,
+        name: str = "main",
+        opts: ResourceOptions | None = None,
+    ) -> ClusterOutputs | None:
+        """Parse a document, check it, and make its training cluster, whose resources' names begin with `name`. Raises ConfigError."""
+        platform = self.read(document, settings)
+        check(platform)
+        return self.make(name, platform, environment, settings, opts)
+
+
+AnyCloud: TypeAlias = "Cloud[LocalPlatform] | Cloud[AwsPlatform] | Cloud[AzurePlatform] | Cloud[GcpPlatform]"
 
 
 def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
@@ -100,29 +101,17 @@ def pool_summaries(platform: Platform) -> Mapping[str, PoolSummary]:
     return gcp_summaries(platform)
 
 
-#: The logical name of the cluster of a stack.
-_CLUSTER: Final = "main"
-
-
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
     from pulumi_holdfast.local.config.sections import read_local_platform
 
     return read_local_platform(document)
 
 
-def _build_local(
-    document: Json,
-    settings: Settings,
-    stack: str,
-    check: Check,
-    *,
-    name: str = _CLUSTER,
-    opts: ResourceOptions | None = None,
+def _make_local(
+    name: str, platform: LocalPlatform, stack: str, _: Settings, opts: ResourceOptions | None
 ) -> None:
-    platform = _read_local(document, settings)
     from pulumi_holdfast.local.training_cluster import TrainingCluster, TrainingClusterArgs
 
-    check(platform)
     TrainingCluster(name, TrainingClusterArgs(platform=platform, environment=stack), opts)
 
 
@@ -137,20 +126,12 @@ def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
     return read_aws_platform(document, settings.get(_AWS_REGION), assume_roles=settings.get(_AWS_ROLES))
 
 
-def _build_aws(
-    document: Json,
-    settings: Settings,
-    stack: str,
-    check: Check,
-    *,
-    name: str = _CLUSTER,
-    opts: ResourceOptions | None = None,
+def _make_aws(
+    name: str, platform: AwsPlatform, stack: str, settings: Settings, opts: ResourceOptions | None
 ) -> ClusterOutputs:
-    platform = _read_aws(document, settings)
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.training_cluster import TrainingCluster, TrainingClusterArgs
 
-    check(platform)
     # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     caller = Caller(profile=settings.get(_AWS_PROFILE) or None, role_arn=platform.role_arn)
     args = TrainingClusterArgs(platform=platform, environment=stack, caller=caller)
@@ -170,7 +151,7 @@ def _missing_aws_command() -> Problem | None:
 
 
 def _aws_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.aws.preflight.usage import quota_uses
+    from pulumi_holdfast.aws.preflight.quotas import quota_uses
 
     return quota_uses(_read_aws(document, settings), stack, runner)
 
@@ -191,21 +172,12 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
     )
 
 
-def _build_azure(
-    document: Json,
-    settings: Settings,
-    stack: str,
-    check: Check,
-    *,
-    name: str = _CLUSTER,
-    opts: ResourceOptions | None = None,
+def _make_azure(
+    name: str, platform: AzurePlatform, stack: str, _: Settings, opts: ResourceOptions | None
 ) -> ClusterOutputs:
-    platform = _read_azure(document, settings)
     from pulumi_holdfast.azure.training_cluster import TrainingCluster, TrainingClusterArgs
 
-    check(platform)
-    args = TrainingClusterArgs(platform=platform, environment=stack)
-    return TrainingCluster(name, args, opts).outputs
+    return TrainingCluster(name, TrainingClusterArgs(platform=platform, environment=stack), opts).outputs
 
 
 def _azure_settings(component: Resource) -> Settings:
@@ -228,7 +200,7 @@ def _unreachable_azure_api_server(document: Json, settings: Settings, stack: str
 
 
 def _azure_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.azure.preflight.usage import subscription_quota_uses
+    from pulumi_holdfast.azure.preflight.quotas import subscription_quota_uses
 
     return subscription_quota_uses(_read_azure(document, settings), stack, runner)
 
@@ -243,21 +215,12 @@ def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 
 
-def _build_gcp(
-    document: Json,
-    settings: Settings,
-    stack: str,
-    check: Check,
-    *,
-    name: str = _CLUSTER,
-    opts: ResourceOptions | None = None,
+def _make_gcp(
+    name: str, platform: GcpPlatform, stack: str, _: Settings, opts: ResourceOptions | None
 ) -> ClusterOutputs:
-    platform = _read_gcp(document, settings)
     from pulumi_holdfast.gcp.training_cluster import TrainingCluster, TrainingClusterArgs
 
-    check(platform)
-    args = TrainingClusterArgs(platform=platform, environment=stack)
-    return TrainingCluster(name, args, opts).outputs
+    return TrainingCluster(name, TrainingClusterArgs(platform=platform, environment=stack), opts).outputs
 
 
 def _gcp_settings(component: Resource) -> Settings:
@@ -274,17 +237,17 @@ def _missing_gcp_command() -> Problem | None:
 
 
 def _gcp_quota_uses(document: Json, settings: Settings, stack: str, runner: Runner) -> Sequence[QuotaUse]:
-    from pulumi_holdfast.gcp.preflight.usage import project_quota_uses
+    from pulumi_holdfast.gcp.preflight.quotas import project_quota_uses
 
     return project_quota_uses(_read_gcp(document, settings), stack, runner)
 
 
-CLOUDS: Final[Mapping[str, Cloud]] = {
-    "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
+CLOUDS: Final[Mapping[str, AnyCloud]] = {
+    "local": Cloud(provider_packages=("kubernetes",), read=_read_local, make=_make_local),
     "aws": Cloud(
         provider_packages=("aws", "kubernetes"),
         read=_read_aws,
-        build=_build_aws,
+        make=_make_aws,
         provider_settings=_aws_settings,
         settings=(_AWS_REGION, _AWS_PROFILE, _AWS_ROLES),
         missing_command=_missing_aws_command,
@@ -293,7 +256,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
     "azure": Cloud(
         provider_packages=("azure-native", "kubernetes"),
         read=_read_azure,
-        build=_build_azure,
+        make=_make_azure,
         provider_settings=_azure_settings,
         settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
         missing_command=_missing_azure_command,
@@ -303,7 +266,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
     "gcp": Cloud(
         provider_packages=("gcp", "kubernetes"),
         read=_read_gcp,
-        build=_build_gcp,
+        make=_make_gcp,
         provider_settings=_gcp_settings,
         settings=(_GCP_PROJECT, _GCP_REGION),
         missing_command=_missing_gcp_command,
@@ -312,7 +275,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
 }
 
 
-def cloud_of(document: JsonValue) -> tuple[Cloud, Json]:
+def cloud_of(document: JsonValue) -> tuple[AnyCloud, Json]:
     """The cloud that a stack's document names, with the document.
 
     Raises ConfigError if there is no document, or if it names no known cloud.
@@ -335,7 +298,7 @@ def _no_document(document: JsonValue) -> Problem:
 
 
 def _unknown_cloud(document: Json) -> Problem:
-    name = document.get("cloud")
+    name = document.get("cloud", next((each for each in document.values() if each in (*CLOUDS,)), None))
     close = get_close_matches(name.lower(), CLOUDS, n=1) if isinstance(name, str) else []
     return Problem(
         field=f"{PLATFORM}.cloud",

@@ -129,7 +129,7 @@ def _aws_charges(platform: AwsPlatform) -> Iterator[Charge]:
 
 def _gcp_charges(platform: GcpPlatform) -> Iterator[Charge]:
     from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster, GcpNewNetwork
-    from pulumi_holdfast.gcp.preflight.queries import zones_of_cluster
+    from pulumi_holdfast.gcp.preflight.quotas import zones_of_cluster
 
     cluster = platform.cluster
     if isinstance(cluster, GcpCluster):
@@ -225,7 +225,7 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
         yield ""
         yield from _table(
             [
-                ("namespace", "shape", "tier", "nodes", "the gang"),
+                ("namespace", "shape", "tier", "nodes", "the gang", "saves"),
                 *(
                     (
                         each.namespace,
@@ -233,11 +233,12 @@ def cost_report(cost: StackCost, region: str) -> Iterator[str]:
                         f"{each.tier} {each.pool}",
                         _nodes_of_tier(each),
                         str(each.cost) if each.nodes else "does not fit",
+                        _saving(each, cost),
                     )
                     for each in cost.tiers
                 ),
                 *(
-                    (namespace, shape, "any time", "", _most(gang_cost(tiers)))
+                    (namespace, shape, "any time", "", _most(gang_cost(tiers)), "")
                     for (namespace, shape), tiers in _by_shape(cost).items()
                 ),
             ]
@@ -285,6 +286,20 @@ def _nodes_of_tier(tier: TierCost) -> str:
         return "none"
     least, most = tier.nodes
     return str(least) if least == most else f"{least} to {most}"
+
+
+def _saving(tier: TierCost, cost: StackCost) -> str:
+    """What an hour of a gang on a tier of spot saves against the on-demand tier of its ladder, where both have prices."""
+    capacity = {pool.name: pool.capacity for pool in cost.pools}
+    same = [each for each in cost.tiers if (each.namespace, each.shape) == (tier.namespace, tier.shape)]
+    full = next((each.cost for each in same if capacity[each.pool] is CapacityType.ON_DEMAND), CostRange())
+    own = tier.cost
+    if capacity[tier.pool] is not CapacityType.SPOT or own.unknown or full.unknown:
+        return ""
+    if own.low is None or own.high is None or full.low is None or full.high is None:
+        return ""
+    least = max(0.0, full.low - own.high)
+    return str(CostRange(low=least, high=max(least, full.high - own.low)))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

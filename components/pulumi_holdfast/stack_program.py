@@ -10,18 +10,17 @@ import pulumi
 import yaml
 
 from pulumi_holdfast.clouds import cloud_of, pool_summaries
+from pulumi_holdfast.config.cidrs import placeholder_address_problems
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM, load_yaml
-from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pulumi_holdfast.clouds import Cloud, Platform, Settings
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
-    from pulumi_holdfast.config.preflight.quotas import QuotaUse
+    from pulumi_holdfast.clouds import AnyCloud, Platform, Settings
+    from pulumi_holdfast.config.preflight import QuotaUse, Runner
     from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
@@ -98,7 +97,7 @@ def quota_uses(stack_file: Path, stack: str, runner: Runner) -> Sequence[QuotaUs
     return cloud.quota_uses(document, settings, stack, runner)
 
 
-def _cloud_in(stack_file: Path) -> tuple[Cloud, Json, Settings]:
+def _cloud_in(stack_file: Path) -> tuple[AnyCloud, Json, Settings]:
     config = _in_file(stack_file)
     cloud, document = cloud_of(config.get(PLATFORM))
     return cloud, document, {key: _text(config.get(key)) for key in cloud.settings}
@@ -131,7 +130,7 @@ def _configured() -> JsonValue:
         raise ConfigError([_not_structured(pulumi.Config(namespace).get(key))]) from None
 
 
-def _configured_settings(cloud: Cloud) -> Settings:
+def _configured_settings(cloud: AnyCloud) -> Settings:
     return {key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2]) for key in cloud.settings}
 
 

@@ -14,9 +14,9 @@ import pulumi
 from pydantic import Field
 
 from pulumi_holdfast.clouds import CLOUDS
+from pulumi_holdfast.config.cidrs import placeholder_address_problems
 from pulumi_holdfast.config.fields import Section
 from pulumi_holdfast.config.loader import PLATFORM, parse
-from pulumi_holdfast.config.network_validation import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.ladder import is_dns_label
 from pulumi_holdfast.stack_program import check_budget

@@ -18,12 +18,13 @@ from pulumi_holdfast.program.fields import unread
 from pulumi_holdfast.program.jobs.job_ends import (
     MUTATING,
     VALIDATING,
+    below_a_restart,
     failure_policy_replaced,
     has_admission,
     stopped,
+    within_max_cost,
 )
 from pulumi_holdfast.program.jobs.jobs import JobKind, jobs_on, unreadable
-from pulumi_holdfast.program.jobs.max_cost import below_a_restart, within_max_cost
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS
 from pulumi_holdfast.program.resources import at
 from pulumi_holdfast.program.settings import MADE_ELSEWHERE, Elsewhere

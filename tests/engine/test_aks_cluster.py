@@ -10,7 +10,7 @@ import pytest
 from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
 from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
 from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.rehearsal.clouds.azure.names import CALLER
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from tests.support.builders.aks_components import ADMINS, CONFIG, DISKS, LOCATION, SUBSCRIPTION, cluster_args

@@ -11,7 +11,7 @@ from pulumi_holdfast.azure.control_plane.component import AksCluster
 from pulumi_holdfast.azure.control_plane.control_plane import Scaling
 from pulumi_holdfast.azure.network import AzureNetwork, AzureNetworkArgs
 from pulumi_holdfast.azure.pools import AksPool, AksPoolArgs, ExistingPool, configuration_of
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.rehearsal.clouds.azure.instances import REGISTER

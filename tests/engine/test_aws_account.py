@@ -5,7 +5,7 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from pulumi_holdfast.aws.preflight import check_account
+from pulumi_holdfast.aws.preflight.queries import check_account
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject
 from pulumi_holdfast.rehearsal.engine import EngineFailure

@@ -19,8 +19,8 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZone,
     BlobZoneArgs,
 )
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR
+from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 from pulumi_holdfast.gcp import checkpoints as gcs
 from pulumi_holdfast.gcp import identities as gcs_access
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
@@ -69,8 +69,7 @@ def on_s3(*, protected: bool) -> None:
             s3_access.CheckpointAccessArgs(
                 cluster_name="holdfast-dev",
                 namespace=namespace,
-                bucket_arn=bucket.bucket_arn,
-                prefix=bucket.prefix(namespace),
+                bucket_arn=bucket.bucket_arn(namespace),
                 key_arn=bucket.key_arn,
             ),
         )
@@ -166,10 +165,15 @@ class Cloud:
         found = {one.type for one in stack.cloud(self.package).read().all()}
         return found - {self.cluster.type if self.cluster else None, self.checkpoint}
 
+    def store_of_vision(self, stack: CloudProgram) -> CloudObject:
+        """The store with the checkpoints of a namespace; on AWS each has its own."""
+        stores = stack.objects(self.store)
+        return next((each for each in stores if "vision" in each.urn), stores[0])
+
     def write_checkpoint(self, stack: CloudProgram) -> None:
         """Write an object as a job does."""
         if self.checkpoint is not None:
-            (bucket,) = stack.objects(self.store)
+            bucket = self.store_of_vision(stack)
             inputs = {"bucket": bucket.id, "key": "vision/step-100", "name": "vision/step-100"}
             with stack.cloud(self.package).changing() as console:
                 console.put(CloudObject(type=self.checkpoint, id="vision/step-100", urn="", inputs=inputs))
@@ -245,7 +249,7 @@ def test_a_development_stack_is_destroyed_with_its_checkpoints(
     stack = stack_of(cloud, tmp_path)
     register = partial(program, protected=False)
     made = stack.up(register)
-    (store,) = stack.objects(cloud.store)
+    store = cloud.store_of_vision(stack)
     uri = cloud.uri.format(store=store.id, accountName=store.inputs.get("accountName"))
     assert made.outputs["vision"] == uri
     assert stack.up(register).changed == 0
@@ -296,7 +300,7 @@ def test_a_protected_stack_retains_its_store_and_a_new_stack_does_not_conflict(
         assert group.inputs["resourceGroupName"] != "holdfast-azure-dev"
 
     stack.up(register)
-    assert len(stack.objects(cloud.store)) == 2
+    assert len(stack.objects(cloud.store)) == 2 * len(before)
 
 
 def test_each_namespace_gets_access_to_its_folder_on_gcs(tmp_path: Path) -> None:

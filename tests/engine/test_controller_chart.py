@@ -21,7 +21,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackControllerArgs,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.program import ControllerImages
-from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
+from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
 from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue
@@ -138,7 +138,7 @@ def test_helm_renders_what_the_components_register(
 
 def _binding_of(namespace: str) -> Json:
     args = TrainingNamespaceArgs(
-        namespace=namespace, ladder=Ladder(tiers=(Tier(pool="cpu"),)), checkpoint_uri="s3://it"
+        namespace=namespace, ladder=Ladder(tiers=(Tier(pool="cpu"),)), checkpoint_uri="s3://it", bounded=False
     )
     return (
         record(lambda: TrainingNamespace("it", args))

@@ -64,7 +64,7 @@ def make_gke() -> None:
 def make_aks() -> None:
     """The owner's program on Azure, which makes the guest's deployer an administrator."""
     from pulumi_holdfast.azure.control_plane.component import AksCluster
-    from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+    from pulumi_holdfast.azure.training_cluster import StackResourceGroup, StackResourceGroupArgs
 
     location = aks_components.LOCATION
     group = StackResourceGroup(

@@ -10,11 +10,10 @@ import pytest
 
 from pulumi_holdfast.clouds import pool_summaries
 from pulumi_holdfast.config.clusters import AcceptedClusterSection
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks, exported_tiers
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import home_checkpoints
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, exported_tiers, home_checkpoints
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs, stack_outputs
-from pulumi_holdfast.ladder.reachability.stored_facts import read_pool_facts
+from pulumi_holdfast.ladder.reachability.facts import read_pool_facts
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.engine import CommandOutcome, EngineFailure, Rehearsal, Subject
 from pulumi_holdfast.rehearsal.engine.faults import Faults

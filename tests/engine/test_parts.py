@@ -19,6 +19,9 @@ KARPENTER: Final = ROOT / "components/pulumi_holdfast/kubernetes/charts/karpente
 #: Example → the options with which it is rehearsed: the second one's cluster has Karpenter.
 OPTIONS: Final = {"rehearsal": (), "pools": ("--existing", str(KARPENTER))}
 
+#: The lines of a terminal.
+_SCREEN: Final = 24
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -56,6 +59,9 @@ def test_an_example_is_rehearsed_from_preview_to_destroy(
 ) -> None:
     ended = rehearsals[name].result()
     assert ended.returncode == 0
+    assert "The policies judged no training namespace" in ended.stdout
+    assert len(ended.stdout.splitlines()) <= _SCREEN, ended.stdout
+    assert "Updating (dev)" in (folder / name / ".rehearsal/program-run.log").read_text()
     steps = ended.stdout.rpartition("Rehearsal of dev")[2]
     for said in (
         f"{registered} to create",
@@ -71,3 +77,12 @@ def test_an_example_is_rehearsed_from_preview_to_destroy(
     for each in tracked:
         copy = folder / name / each.relative_to(PARTS / name)
         assert copy.read_bytes() == each.read_bytes()
+
+
+@pytest.mark.soak
+def test_the_example_with_a_training_cluster_is_judged_and_rehearsed(tmp_path: Path) -> None:
+    shutil.copytree(PARTS / "training-cluster", tmp_path / "training-cluster")
+    ended = command(tmp_path, "rehearse", "training-cluster")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "no violations, 1 advisory message" in ended.stdout
+    assert "retained: training-spot-role" in ended.stdout

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pulumi import ResourceOptions
 
-from pulumi_holdfast.aws.spot_service_linked_role import PATH, spot_service_linked_role
+from pulumi_holdfast.aws.karpenter.iam_roles import PATH, spot_service_linked_role
 from pulumi_holdfast.kubernetes.labels import aws_tags
 from pulumi_holdfast.rehearsal.engine import EngineFailure
 from pulumi_holdfast.rehearsal.engine.faults import Faults

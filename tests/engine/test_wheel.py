@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Generator, Iterator
 from concurrent import futures
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -200,10 +201,18 @@ def new_project(folder: Path, cloud: str = "aws") -> Path:
         )
     assert made.returncode == 0
     # As the archive of a release: built elsewhere. What the wheel's own pins do not match would be built again.
+    tools = project / f".cache/holdfast/tools-{version('pulumi-holdfast')}"
+    tools.mkdir(parents=True)
     for each in ("bin", "charts", "stamps"):
-        (project / ".tools").mkdir(exist_ok=True)
-        (project / ".tools" / each).symlink_to(workspace.tools_dir / each)
+        (tools / each).symlink_to(workspace.tools_dir / each)
     return with_components(project)
+
+
+def holdfast(installed: Path, project: Path, *words: str) -> str:
+    """What a command of the installed package prints in a project, whose folder has the cache of the user."""
+    return run(
+        "env", f"XDG_CACHE_HOME={project / '.cache'}", str(installed / "holdfast"), *words, cwd=project
+    )
 
 
 @pytest.mark.engine
@@ -226,13 +235,13 @@ def test_pulumi_new_copies_the_template_and_saves_the_answers(cloud: str, tmp_pa
 @pytest.mark.timeout(300)
 def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp_path: Path) -> None:
     project = new_project(tmp_path)
-    told = run(str(installed / "holdfast"), "tools", cwd=project)
+    told = holdfast(installed, project, "tools")
     assert told.startswith("tools: nothing to make")
-    printed = run(str(installed / "holdfast"), "rehearse", "preview", "dev", cwd=project)
+    printed = holdfast(installed, project, "rehearse", "preview", "dev", "--verbose")
     assert "aws:eks:Cluster" in printed
     assert "policies holdfast" in printed
     assert "no violations" in printed
-    costs = run(str(installed / "holdfast"), "cost", "dev", cwd=project)
+    costs = holdfast(installed, project, "cost", "dev")
     assert "USD an hour at most" in costs
 
 
@@ -240,6 +249,6 @@ def test_a_new_project_previews_with_the_installed_policies(installed: Path, tmp
 @pytest.mark.timeout(1200)
 def test_the_rehearsal_of_a_new_project_passes(installed: Path, tmp_path: Path) -> None:
     project = new_project(tmp_path)
-    printed = run(str(installed / "holdfast"), "rehearse", "dev", cwd=project)
+    printed = holdfast(installed, project, "rehearse", "dev")
     assert "a second up" in printed, "the whole lifecycle"
     assert "retained: main-spot-role" in printed, "up to the destroy, which leaves nothing else"

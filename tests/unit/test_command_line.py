@@ -24,6 +24,7 @@ def test_a_verb_of_a_rehearsal_takes_its_stack() -> None:
         "subcommand": "rehearse",
         "verb": "refresh",
         "stack": "local",
+        "verbose": False,
         "completion": None,
     }
 

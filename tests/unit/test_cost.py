@@ -14,7 +14,7 @@ from pulumi_holdfast.cli.cost.command import cost_of, region_of
 from pulumi_holdfast.cli.cost.spot_prices import read_spot_prices
 from pulumi_holdfast.cli.cost.spot_queries import ask_spot_prices, prices_to_declare
 from pulumi_holdfast.clouds import cloud_of
-from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
+from pulumi_holdfast.config.preflight import CommandResult
 from pulumi_holdfast.cost import budget_problems, cost_report, summary
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.labels import CapacityType

@@ -13,8 +13,8 @@ import pulumi
 import pytest
 import yaml
 
-from pulumi_holdfast.clouds import CLOUDS, Cloud, Settings
-from pulumi_holdfast.config.network_validation import placeholder_address_problems
+from pulumi_holdfast.clouds import CLOUDS, AnyCloud, Settings
+from pulumi_holdfast.config.cidrs import placeholder_address_problems
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.stack_program import load_platform, run
@@ -164,7 +164,7 @@ def unreachable(_document: Json, _settings: Settings, _stack: str) -> Problem:
     return UNREACHABLE
 
 
-CHECKS: dict[str, Cloud] = {
+CHECKS: dict[str, AnyCloud] = {
     "command": replace(CLOUDS["local"], missing_command=lambda: UNREACHABLE),
     "cluster": replace(CLOUDS["local"], unreachable_api_server=unreachable),
 }
@@ -174,7 +174,7 @@ CHECKS: dict[str, Cloud] = {
 def test_an_unreachable_cluster_stops_an_update_and_is_a_warning_of_a_preview(
     check: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(cast("dict[str, Cloud]", CLOUDS), "local", CHECKS[check])
+    monkeypatch.setitem(cast("dict[str, AnyCloud]", CLOUDS), "local", CHECKS[check])
     configure(platform_document())
     with pytest.raises(pulumi.RunError, match=r"^access: got private; allowed"):
         record(lambda: run(check_access=True))

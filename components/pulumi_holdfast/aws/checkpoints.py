@@ -1,4 +1,4 @@
-"""Checkpoints on AWS: the bucket of a cluster, and where the jobs of each training namespace keep theirs, here or at home."""
+"""Checkpoints on AWS: a bucket for each training namespace, and where the jobs of each keep theirs, here or at home."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ from pulumi_aws.s3 import (
 
 from pulumi_holdfast.aws.policy_documents import Statement, document
 from pulumi_holdfast.config.errors import format_value
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import (
-    USE_OTHER_STORE,
-    bucket_in,
-    home_checkpoints,
-)
+from pulumi_holdfast.kubernetes.other_clusters import USE_OTHER_STORE, bucket_in, home_checkpoints
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_KEYS
 from pulumi_holdfast.ladder.json import mapping
 
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
+    from pulumi_holdfast.kubernetes.other_clusters import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue
 
 
@@ -52,12 +48,12 @@ def bucket_policy(bucket_arn: str) -> str:
     )
 
 
-def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
-    """The permissions of a namespace's pods: read, write and list under `prefix/`, and use the bucket's key.
+def bucket_access(*, bucket_arn: str, key_arn: str | None) -> str:
+    """The permissions of a namespace's pods: read, write and list in its bucket, and use the bucket's key.
 
     They may delete a checkpoint, which keeps its versions, but not a version.
     """
-    objects = f"{bucket_arn}/{prefix}/*"
+    objects = f"{bucket_arn}/*"
     # A deleted bucket's name can be taken by another account, which must not receive checkpoints.
     ours = {"aws:ResourceAccount": "${aws:PrincipalAccount}"}
     statements = [
@@ -74,11 +70,12 @@ def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
             conditions={"StringEquals": ours},
         ),
         Statement(
-            sid="OwnPrefix",
-            actions=["s3:ListBucket"],
+            sid="Bucket",
+            # Without a condition on the prefix: requests for a missing object or for the bucket have no prefix, and clients
+            # take the 403 that would follow for an error.
+            actions=["s3:ListBucket", "s3:GetBucketLocation"],
             resources=[bucket_arn],
-            # With the slash: `vision*` would also list `vision-2/`.
-            conditions={"StringEquals": ours, "StringLike": {"s3:prefix": [f"{prefix}/*"]}},
+            conditions={"StringEquals": ours},
         ),
     ]
     if key_arn is not None:
@@ -111,10 +108,10 @@ def key_description(name: str) -> str:
 class CheckpointBucketArgs:
     """Arguments of `CheckpointBucket`.
 
-    `namespaces` are the training namespaces; each gets a prefix. `retain_days` is how long overwritten or
+    `namespaces` are the training namespaces; each gets a bucket. `retain_days` is how long overwritten or
     deleted versions are kept. `kms` encrypts with a KMS key of the stack instead of S3's. `keeps_key` keeps that
     key, and the access to it, without using it for new objects: earlier ones are encrypted with it. If `protected`,
-    bucket and key cannot be deleted and, once the protection is removed, are retained with the resources that
+    buckets and key cannot be deleted and, once the protection is removed, are retained with the resources that
     secure them when the stack is destroyed; otherwise they are deleted with the checkpoints.
     """
 
@@ -126,19 +123,18 @@ class CheckpointBucketArgs:
 
 
 class CheckpointBucket(ComponentResource):
-    """The checkpoint store on AWS (`holdfast:index:CheckpointBucket`): a bucket with prefixes.
+    """The checkpoint store on AWS (`holdfast:index:CheckpointBucket`): a bucket for each training namespace.
 
-    Creates a Bucket without public access, plain HTTP or customer-provided keys; versioned, with a lifecycle
-    that deletes old versions and unfinished uploads and never a current object; and with `kms` a KMS key,
-    used through bucket keys. The bucket has a generated name, so that a new stack does not collide with a
+    Creates Buckets without public access, plain HTTP or customer-provided keys; versioned, with a lifecycle
+    that deletes old versions and unfinished uploads and never a current object; and with `kms` a KMS key for all,
+    used through bucket keys. The buckets have generated names, so that a new stack does not collide with a
     bucket that an old stack left behind.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
-        # The resources that secure the bucket are retained with it: without them it could be made public.
+        # The resources that secure a bucket are retained with it: without them it could be made public.
         retained = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
-        self._namespaces = frozenset(args.namespaces)
         self.key_arn = (
             Key(
                 f"{name}-key",
@@ -150,59 +146,74 @@ class CheckpointBucket(ComponentResource):
             if args.kms or args.keeps_key
             else None
         )
-        bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=retained)
-        private = BucketPublicAccessBlock(
-            f"{name}-private",
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=retained,
-        )
-        BucketPolicy(
-            f"{name}-policy",
-            bucket=bucket.bucket,
-            policy=bucket.arn.apply(bucket_policy),
-            # S3 rejects both at once: "a conflicting conditional operation is currently in progress".
-            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[private])),
-        )
-        BucketServerSideEncryptionConfiguration(
-            f"{name}-encryption",
-            bucket=bucket.bucket,
-            rules=[_encryption(self.key_arn if args.kms else None)],
-            opts=retained,
-        )
-        versioning = BucketVersioning(
-            f"{name}-versions",
-            bucket=bucket.bucket,
-            versioning_configuration={"status": "Enabled"},
-            opts=retained,
-        )
-        BucketLifecycleConfiguration(
-            f"{name}-lifecycle",
-            bucket=bucket.bucket,
-            rules=[_lifecycle(args.retain_days)],
-            opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[versioning])),
-        )
-        self.bucket_name = bucket.bucket
-        self.bucket_arn = bucket.arn
-        self.register_outputs({"bucket_name": self.bucket_name})
+        encryption = _encryption(self.key_arn if args.kms else None)
+        self._buckets = {
+            namespace: _bucket(f"{name}-{namespace}", encryption, args, retained)
+            for namespace in args.namespaces
+        }
+        self.bucket_names = Output.all(*(each.bucket for each in self._buckets.values())).apply(" ".join)
+        self.register_outputs({"bucket_names": self.bucket_names})
 
-    def prefix(self, namespace: str) -> str:
-        """The prefix of a namespace's checkpoints, without slashes.
+    def bucket_arn(self, namespace: str) -> Output[str]:
+        """The ARN of a namespace's bucket.
 
         Raises ValueError for a namespace that is not in `namespaces`.
         """
-        if namespace not in self._namespaces:
-            raise ValueError(
-                f"{namespace!r} is not one of the bucket's namespaces {sorted(self._namespaces)}"
-            )
-        return namespace
+        return self._bucket(namespace).arn
 
     def uri(self, namespace: str) -> Output[str]:
         """The `s3://` address of a namespace's checkpoints."""
-        return Output.concat("s3://", self.bucket_name, "/", self.prefix(namespace))
+        return Output.concat("s3://", self._bucket(namespace).bucket, "/", namespace)
+
+    def bucket_name(self, namespace: str) -> Output[str]:
+        """The name of a namespace's bucket; raises ValueError as `bucket_arn`."""
+        return self._bucket(namespace).bucket
+
+    def _bucket(self, namespace: str) -> Bucket:
+        if namespace not in self._buckets:
+            raise ValueError(f"{namespace!r} is not one of the store's namespaces {sorted(self._buckets)}")
+        return self._buckets[namespace]
+
+
+def _bucket(
+    name: str,
+    encryption: BucketServerSideEncryptionConfigurationRuleArgsDict,
+    args: CheckpointBucketArgs,
+    retained: ResourceOptions,
+) -> Bucket:
+    bucket = Bucket(f"{name}-bucket", force_destroy=not args.protected, opts=retained)
+    private = BucketPublicAccessBlock(
+        f"{name}-private",
+        bucket=bucket.bucket,
+        block_public_acls=True,
+        block_public_policy=True,
+        ignore_public_acls=True,
+        restrict_public_buckets=True,
+        opts=retained,
+    )
+    BucketPolicy(
+        f"{name}-policy",
+        bucket=bucket.bucket,
+        policy=bucket.arn.apply(bucket_policy),
+        # S3 rejects both at once: "a conflicting conditional operation is currently in progress".
+        opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[private])),
+    )
+    BucketServerSideEncryptionConfiguration(
+        f"{name}-encryption", bucket=bucket.bucket, rules=[encryption], opts=retained
+    )
+    versioning = BucketVersioning(
+        f"{name}-versions",
+        bucket=bucket.bucket,
+        versioning_configuration={"status": "Enabled"},
+        opts=retained,
+    )
+    BucketLifecycleConfiguration(
+        f"{name}-lifecycle",
+        bucket=bucket.bucket,
+        rules=[_lifecycle(args.retain_days)],
+        opts=ResourceOptions.merge(retained, ResourceOptions(depends_on=[versioning])),
+    )
+    return bucket
 
 
 def _encryption(key_arn: Output[str] | None) -> BucketServerSideEncryptionConfigurationRuleArgsDict:
@@ -240,7 +251,6 @@ class Store:
 
     uri: Input[str]
     bucket_arn: Input[str]
-    prefix: str
     key_arn: Input[str] | None
 
 
@@ -251,8 +261,7 @@ def stores_of(
     own = {
         each.name: Store(
             uri=checkpoints.uri(each.name),
-            bucket_arn=checkpoints.bucket_arn,
-            prefix=checkpoints.prefix(each.name),
+            bucket_arn=checkpoints.bucket_arn(each.name),
             key_arn=checkpoints.key_arn,
         )
         for each in platform.namespaces
@@ -270,7 +279,6 @@ def _at_home(found: HomeCheckpoints, namespace: str, *, partition: str, account:
     return Store(
         uri=uri,
         bucket_arn=pulumi.Output.concat("arn:", partition, ":s3:::", uri.apply(bucket_in)),
-        prefix=namespace,
         key_arn=keys.apply(lambda known: cast("str", mapping(known).get(namespace))),
     )
 

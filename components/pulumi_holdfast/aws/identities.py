@@ -11,14 +11,14 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions, ResourceTr
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import Role, RolePolicy
 
-from pulumi_holdfast.aws.checkpoints import prefix_access
+from pulumi_holdfast.aws.checkpoints import bucket_access
 from pulumi_holdfast.aws.policy_documents import Statement, Workload, document, pod_identity_trust
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.labels import transformation
 from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
 from pulumi_holdfast.kubernetes.network import EKS_ENDPOINTS
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
+from pulumi_holdfast.kubernetes.other_clusters import users_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.checkpoints import Store
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.storage import Storage
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 _ROLE: Final = "aws:iam/role:Role"
@@ -59,20 +59,19 @@ _NAME_LIMIT: Final = 38
 class CheckpointAccessArgs:
     """Arguments of `CheckpointAccess`.
 
-    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` and `prefix` (no
-    slashes) are what they may use; `key_arn` is the bucket's KMS key, or None.
+    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` is the bucket that they may
+    use; `key_arn` is its KMS key, or None.
     """
 
     cluster_name: str
     namespace: str
     service_account: str = "trainer"
     bucket_arn: Input[str]
-    prefix: str
     key_arn: Input[str] | None
 
 
 class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account use one prefix of the bucket (`holdfast:index:CheckpointAccess`).
+    """Lets the pods of one service account use one bucket (`holdfast:index:CheckpointAccess`).
 
     Creates a Role for those pods only, its RolePolicy and its PodIdentityAssociation. The namespace and the
     service account may be created later. The association must exist before the first pod, because credentials
@@ -98,9 +97,7 @@ class CheckpointAccess(ComponentResource):
             f"{name}-policy",
             role=role.name,
             policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
-                lambda known: prefix_access(
-                    bucket_arn=known["bucket"], prefix=args.prefix, key_arn=known["key"]
-                )
+                lambda known: bucket_access(bucket_arn=known["bucket"], key_arn=known["key"])
             ),
             opts=ResourceOptions(parent=self),
         )
@@ -175,7 +172,6 @@ def make_namespaces(
                 cluster_name=cluster_name,
                 namespace=namespace.name,
                 bucket_arn=store.bucket_arn,
-                prefix=store.prefix,
                 key_arn=store.key_arn,
             ),
             opts=after,

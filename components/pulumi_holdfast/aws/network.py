@@ -15,12 +15,12 @@ from pulumi_holdfast.aws.preflight.checks import zones_of_network
 from pulumi_holdfast.aws.preflight.existing_cluster import subnets_of
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.cidrs import plan_subnets
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.ladder.machines import zones_of
 
 if TYPE_CHECKING:
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.aws.preflight import Account
+    from pulumi_holdfast.aws.preflight.checks import Account
 
 #: The services that nodes, add-ons and Karpenter call: EC2 and SSM (machines, images), EKS and Pod Identity,
 #: STS, the interruption queue, and the image registry. The registry's layers come from S3 through the gateway

@@ -22,7 +22,7 @@ from pulumi_holdfast.kubernetes.karpenter_pool import (
     node_labels,
 )
 from pulumi_holdfast.ladder.labels import EFA_RESOURCE
-from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
+from pulumi_holdfast.ladder.machines.market import unused_network_warnings
 from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool

@@ -25,7 +25,7 @@ from pulumi_holdfast.ladder.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsVolume
     from pulumi_holdfast.aws.network import Network
-    from pulumi_holdfast.aws.preflight import Account
+    from pulumi_holdfast.aws.preflight.checks import Account
     from pulumi_holdfast.ladder.json import Json
 
 #: The add-on of the driver for each kind of volume, its field in AddonVersions, and its configuration: on every node, whatever its
@@ -51,6 +51,9 @@ _DRIVERS: Final[Mapping[VolumeKind, tuple[str, str, Json]]] = {
 #: The ports of NFS, and of Lustre between its servers and to its clients and back.
 _NFS: Final = ((2049, 2049),)
 _LUSTRE: Final = ((988, 988), (1018, 1023))
+
+#: What the one bucket of a store of data belongs to.
+_DATA: Final = "data"
 
 #: The owner of all files of a shared file system: without one, jobs of different users could not change each other's files.
 _OWNER: Final = 1000
@@ -316,7 +319,7 @@ def make_storage(
                 created = CheckpointBucket(
                     name,
                     CheckpointBucketArgs(
-                        namespaces=(),
+                        namespaces=(_DATA,),
                         retain_days=platform.checkpoints.retain_days,
                         # A file system that imports it reads it as a service of AWS, which a key of the stack does not admit.
                         kms=False,
@@ -324,7 +327,7 @@ def make_storage(
                     ),
                     opts=inside,
                 )
-                buckets[volume.name] = created.bucket_name
+                buckets[volume.name] = created.bucket_name(_DATA)
         elif volume.kind is VolumeKind.SHARED:
             systems[volume.name] = SharedFileSystem(
                 name,

@@ -20,33 +20,36 @@ from pulumi_holdfast.aws.control_plane.access import (
     GroupMembersArgs,
     NodeAccess,
     NodeAccessArgs,
+    TrustedIssuer,
+    TrustedIssuerArgs,
 )
 from pulumi_holdfast.aws.control_plane.addon_versions import addon_versions
-from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
+from pulumi_holdfast.aws.control_plane.addons import default_storage_class
+from pulumi_holdfast.aws.control_plane.component import (
+    EksCluster,
+    EksClusterArgs,
+    ExistingEksCluster,
+    ExistingEksClusterArgs,
+)
 from pulumi_holdfast.aws.control_plane.control_plane import ControlPlaneLogs
-from pulumi_holdfast.aws.control_plane.existing import ExistingEksCluster, ExistingEksClusterArgs
-from pulumi_holdfast.aws.control_plane.storage_class import DefaultStorageClass
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.aws.identities import make_namespaces, role_limits
 from pulumi_holdfast.aws.karpenter.component import METRICS_ADDRESS, EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
 from pulumi_holdfast.aws.network import network_of
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import PoolDependencies, make_pools, pool_summaries
-from pulumi_holdfast.aws.preflight import check_account
 from pulumi_holdfast.aws.preflight.checks import keeps_checkpoint_key
+from pulumi_holdfast.aws.preflight.queries import check_account
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.config.paths import chart_source
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import eks_rules, karpenter_rules
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import account_from
-from pulumi_holdfast.kubernetes.namespace_permissions import group_of
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters, server_of
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.namespace_roles import group_of
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters, server_of
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.aws.control_plane.access import Caller
     from pulumi_holdfast.aws.network import Network
-    from pulumi_holdfast.aws.preflight import Account
+    from pulumi_holdfast.aws.preflight.checks import Account
     from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks
     from pulumi_holdfast.aws.storage import Storage
 
@@ -144,7 +147,7 @@ class TrainingCluster(pulumi.ComponentResource):
         caches = _pull_through_cache(platform, account, karpenter, parent=self)
         device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
         if platform.existing_cluster is None:
-            DefaultStorageClass(naming.part(name, "storage"), opts=services.after())
+            default_storage_class(naming.part(name, "storage"), opts=services.after())
         operators = services.operators(platform.namespaces)
         pools = make_pools(
             platform,
@@ -235,7 +238,7 @@ class TrainingCluster(pulumi.ComponentResource):
             cluster=cluster.cluster_name,
             kubeconfig=cluster.kubeconfig,
             issuer=cluster.workload_identity_issuer,
-            checkpoints=checkpoints.bucket_name,
+            checkpoints=checkpoints.bucket_names,
             checkpoint_uris={each: store.uri for each, store in stores.items()},
             checkpoint_keys={
                 each: store.key_arn for each, store in stores.items() if store.key_arn is not None

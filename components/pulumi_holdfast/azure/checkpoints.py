@@ -33,8 +33,8 @@ from pulumi_holdfast.azure.private_endpoint import (
     BlobZoneArgs,
 )
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.kubernetes.ordering import tied_to
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import USE_OTHER_STORE, home_checkpoints
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
+from pulumi_holdfast.kubernetes.other_clusters import USE_OTHER_STORE, home_checkpoints
 from pulumi_holdfast.kubernetes.outputs import CHECKPOINT_ACCOUNT
 from pulumi_holdfast.ladder.json import mapping
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.azure.preflight import Subscription
-    from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import Home, HomeCheckpoints
+    from pulumi_holdfast.azure.preflight.checks import Subscription
+    from pulumi_holdfast.kubernetes.other_clusters import Home, HomeCheckpoints
     from pulumi_holdfast.ladder.json import JsonValue
 
 #: The fewest and the most days for which Blob Storage keeps deleted data.

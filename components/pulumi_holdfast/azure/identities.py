@@ -17,8 +17,8 @@ from pulumi_holdfast.azure.role_assignments import (
 )
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
-from pulumi_holdfast.kubernetes.ordering import tied_to
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
+from pulumi_holdfast.kubernetes.other_clusters import users_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.azure.checkpoints import Store
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.azure.storage import Storage
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The annotation of a service account that names the identity of its pods.

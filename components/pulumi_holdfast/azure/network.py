@@ -12,7 +12,7 @@ from pulumi_azure_native.network import NatGateway, PublicIPAddress, Subnet, Vir
 
 from pulumi_holdfast.azure.config.sections import AzureClusterNetwork, AzureExistingNetwork
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 
 if TYPE_CHECKING:
     from pulumi_holdfast.azure.config.sections import AzurePlatform

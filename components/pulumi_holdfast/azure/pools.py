@@ -23,7 +23,7 @@ from pulumi_holdfast.ladder.labels import (
     CapacityType,
 )
 from pulumi_holdfast.ladder.machines import machine_catalogue
-from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
+from pulumi_holdfast.ladder.machines.market import unused_network_warnings
 from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from pulumi_azure_native.containerservice import AgentPoolUpgradeSettingsArgsDict
 
     from pulumi_holdfast.azure.config.sections import AzurePlatform, AzurePool
-    from pulumi_holdfast.azure.control_plane.component import AksCluster
-    from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster
+    from pulumi_holdfast.azure.control_plane.component import AksCluster, ExistingAksCluster
     from pulumi_holdfast.ladder.json import JsonValue
     from pulumi_holdfast.ladder.machines import Machine
     from pulumi_holdfast.ladder.pools import Pool

@@ -9,7 +9,7 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_azure_native.network import PrivateDnsZoneGroup, PrivateEndpoint
 from pulumi_azure_native.privatedns import PrivateZone, ResolutionPolicy, VirtualNetworkLink
 
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 
 #: The zone in which Azure's DNS looks for a blob endpoint in a private network.
 BLOB_ZONE: Final = "privatelink.blob.core.windows.net"

@@ -24,7 +24,7 @@ from pulumi_holdfast.azure.checkpoints import CheckpointBucket, storage_account_
 from pulumi_holdfast.azure.config.sections import zones_here
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.storage import VolumeKind
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.storage import MountedVolume
 from pulumi_holdfast.ladder.taints import SYSTEM
 

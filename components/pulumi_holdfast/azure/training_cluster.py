@@ -8,11 +8,13 @@ object, and the network goes last, because nodes drain through it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import pulumi
-from pulumi import Input
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_azure_native.resources import ResourceGroup
 
 from pulumi_holdfast.azure.checkpoints import (
     CheckpointBucket,
@@ -22,41 +24,45 @@ from pulumi_holdfast.azure.checkpoints import (
     zone_of,
 )
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform, zones_here
-from pulumi_holdfast.azure.control_plane.access import PrivateAccess, PublicAccess
-from pulumi_holdfast.azure.control_plane.component import AksCluster, AksClusterArgs
+from pulumi_holdfast.azure.control_plane.access import (
+    PrivateAccess,
+    PublicAccess,
+    TrustedIssuer,
+    TrustedIssuerArgs,
+)
+from pulumi_holdfast.azure.control_plane.component import (
+    AksCluster,
+    AksClusterArgs,
+    ExistingAksCluster,
+    ExistingAksClusterArgs,
+)
 from pulumi_holdfast.azure.control_plane.control_plane import (
     Maintenance,
     NoUpgrades,
     SystemNodesArgs,
     Upgrades,
 )
-from pulumi_holdfast.azure.control_plane.existing import ExistingAksCluster, ExistingAksClusterArgs
-from pulumi_holdfast.azure.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.azure.identities import make_namespaces
 from pulumi_holdfast.azure.network import network_of
 from pulumi_holdfast.azure.pools import PoolDependencies, make_pools, pool_summaries
-from pulumi_holdfast.azure.preflight import check_subscription
-from pulumi_holdfast.azure.resource_group import StackResourceGroup, StackResourceGroupArgs
+from pulumi_holdfast.azure.preflight.queries import check_subscription
 from pulumi_holdfast.config import naming
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.config.naming import aks_node_group, part
-from pulumi_holdfast.config.paths import chart_source
 from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pulumi_holdfast.azure.config.sections import AzureAccess, AzureMaintenance
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
-    from pulumi_holdfast.azure.preflight import Subscription
+    from pulumi_holdfast.azure.preflight.checks import Subscription
     from pulumi_holdfast.azure.storage import Storage
 
 
@@ -387,3 +393,35 @@ def _maintenance(config: AzureMaintenance) -> Maintenance:
         every_weeks=window.every_weeks,
         exclusions=[NoUpgrades(start=each.start, end=each.end) for each in config.exclusions],
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackResourceGroupArgs:
+    """The group's name and location. If `protected`, the group cannot be deleted."""
+
+    group_name: str
+    location: str
+    protected: bool
+    tags: Mapping[str, str] | None = None
+
+
+class StackResourceGroup(ComponentResource):
+    """The stack's own resource group (`holdfast:index:StackResourceGroup`).
+
+    Creates the group. `group_name` is known on preview; resources that use it are created after the group and
+    deleted before it.
+    """
+
+    group_name: Output[str]
+
+    def __init__(self, name: str, args: StackResourceGroupArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:StackResourceGroup", name, None, opts)
+        group = ResourceGroup(
+            f"{name}-group",
+            resource_group_name=args.group_name,
+            location=args.location,
+            tags=args.tags,
+            opts=ResourceOptions(parent=self, protect=True if args.protected else None),
+        )
+        self.group_name = tied_to(Output.from_input(args.group_name), [group])
+        self.register_outputs({"group_name": self.group_name})

@@ -83,7 +83,17 @@ def _stack_or_program(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="manifests of objects that exist before the program: definitions, nodes; may be repeated",
+        help="manifests of objects that exist before the program: definitions, nodes; for a stack on an existing cluster, "
+        "sections of its owner's stack file; may be repeated",
+    )
+    program.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="results of functions that are not simulated, by their tokens, as YAML",
+    )
+    program.add_argument(
+        "--charts", type=Path, metavar="FOLDER", help="a folder with the unpacked Helm charts of the program"
     )
     program.add_argument(
         "--plugin",
@@ -103,6 +113,11 @@ def _rehearsals(parser: argparse.ArgumentParser) -> None:
     for name, each in REHEARSALS.items():
         add = verbs.add_parser(name, help=each.summary, description=each.summary)
         cast("Adds", each.arguments)(add)
+        add.add_argument(
+            "--verbose",
+            action="store_true",
+            help="print what is otherwise only in the log: the engine's lines",
+        )
 
 
 def _pack_and_plugin(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +156,7 @@ REHEARSALS: Final[Mapping[str, Command]] = {
         run="pulumi_holdfast.rehearsal.commands:rehearse_stack",
         arguments=_stack_or_program,
     ),
-    "preview": _of_stack("print the engine's plan, the policies' verdicts and a summary", "preview_stack"),
+    "preview": _of_stack("print the policies' verdicts on the engine's plan, and a summary", "preview_stack"),
     "up": _of_stack("bring the stack up, with the control plane it needs", "up_stack"),
     "refresh": _of_stack("read the actual resources into the stack's state", "refresh_stack"),
     "destroy": _of_stack("delete the stack's resources and keep the control plane", "destroy_stack"),

@@ -21,14 +21,14 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.config.versions import OLDEST_VERSION
 from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, capacity_selections
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, gke_rules, karpenter_rules
-from pulumi_holdfast.kubernetes.controller_program import controller_archives
-from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE, SUBJECT, role_ref
+from pulumi_holdfast.kubernetes.fallback_controller.access import JOBS_ROLE, SUBJECT
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
+from pulumi_holdfast.kubernetes.fallback_controller.program import controller_archives, controller_images
+from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE

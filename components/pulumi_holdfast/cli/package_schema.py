@@ -29,7 +29,10 @@ _OUTPUTS: Final[Mapping[str, tuple[Json, str]]] = {
     "cluster": ({"type": "string"}, "The name of the cluster."),
     "kubeconfig": ({"type": "string"}, "A kubeconfig without a credential: it calls the cloud's own plugin."),
     "issuer": ({"type": "string"}, "The issuer of the tokens of the cluster's service accounts."),
-    "checkpoints": ({"type": "string"}, "The bucket of the checkpoints, on Azure the storage account."),
+    "checkpoints": (
+        {"type": "string"},
+        "The bucket of the checkpoints, on AWS those of all namespaces with spaces between, on Azure the storage account.",
+    ),
     "checkpointUris": (_TEXTS, "The addresses of the checkpoints of each training namespace."),
     "identities": (_TEXTS, "The identity of the jobs of each training namespace."),
     "ladders": (

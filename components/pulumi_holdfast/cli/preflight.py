@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pulumi_holdfast.config.paths import stack_file
-from pulumi_holdfast.config.preflight.cloud_commands import run_command
-from pulumi_holdfast.config.preflight.quotas import report
+from pulumi_holdfast.config.loader import stack_file
+from pulumi_holdfast.config.preflight import report, run_command
 from pulumi_holdfast.stack_program import quota_uses
 
 if TYPE_CHECKING:

@@ -164,7 +164,18 @@ class _Location:
 def shape_problems(model: type[Section], error: ValidationError, root: str) -> Iterator[Problem]:
     """The problems of a document that does not parse as a `model`; `root` is the document's path."""
     details = error.errors(include_url=False)
+    meant = {
+        (*found.place[:-1], name)
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+        for found in (_locate(model, detail["loc"]),)
+        for name in found.section.field_names()
+        if name in _instead_of(found)
+    }
     for detail in details:
+        if detail["type"] == "missing" and tuple(_locate(model, detail["loc"]).place) in meant:
+            # It is there, under another name.
+            continue
         if detail["type"] == "too_short" and _has_wrong_item(detail, details):
             # Pydantic counts only valid items: a list with one invalid item is not too short.
             continue
@@ -214,14 +225,18 @@ def sections_in(annotation: object) -> Iterator[type[Section]]:
 
 def _unknown_field(found: _Location, detail: ErrorDetails, root: str) -> Problem:
     names = found.section.field_names()
-    close = close_name(found.name, names)
-    fix = found.section.fixes.get(found.name) or (f'Write "{close}".' if close else found.section.otherwise)
     return Problem(
         field=path(root, found.place),
         value=f"an unknown field (with {format_value(detail['input'])})",
         allowed=", ".join(names) or "nothing",
-        fix=fix,
+        fix=_instead_of(found),
     )
+
+
+def _instead_of(found: _Location) -> str:
+    """The fix of an unknown field."""
+    close = close_name(found.name, found.section.field_names())
+    return found.section.fixes.get(found.name) or (f'Write "{close}".' if close else found.section.otherwise)
 
 
 #: Names of fewer letters end other words by chance.
@@ -229,12 +244,13 @@ _SHORTEST_ENDING: Final = 4
 
 
 def close_name(name: str, known: Collection[str]) -> str | None:
-    """The known field that a name means: misspelled, in another case, or with a word before it."""
+    """The known field that a name means: misspelled, in another case, or with a word more or less before it."""
     by_lower_case = {one.lower(): one for one in known}
     meant = (to_camel(name) if "_" in name else name).lower()
     close = get_close_matches(meant, by_lower_case, n=1, cutoff=0.75)
     endings = [one for one in by_lower_case if len(one) >= _SHORTEST_ENDING and meant.endswith(one)]
-    found = close or sorted(endings, key=len, reverse=True)
+    longer = [one for one in by_lower_case if len(meant) >= _SHORTEST_ENDING and one.endswith(meant)]
+    found = close or sorted(endings, key=len, reverse=True) or (longer if len(longer) == 1 else [])
     return by_lower_case[found[0]] if found else None
 
 

@@ -42,7 +42,15 @@ from pulumi_holdfast.ladder.quantities import (
     parse_cpu,
     parse_memory,
 )
-from pulumi_holdfast.ladder.quotas import BESIDE, Quota, QuotaSettings, quota_of
+from pulumi_holdfast.ladder.quotas import (
+    BESIDE,
+    OBJECTS,
+    OBJECTS_PER_NODE,
+    STORAGE_MIB,
+    Quota,
+    QuotaSettings,
+    quota_of,
+)
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import (
     LEAST,
@@ -64,6 +72,9 @@ from pulumi_holdfast.ladder.reachability.shape import (
 from pulumi_holdfast.ladder.taints import Toleration
 
 _MOST_IN_A_QUOTA: Final = 100_000
+
+#: The highest priority of a PriorityClass that is not Kubernetes' own.
+_HIGHEST_PRIORITY: Final = 1_000_000_000
 
 
 def _amount(value: object, parse: Callable[[str], int]) -> int:
@@ -313,6 +324,21 @@ class QuotaSection(Section):
         f"pod per CPU and at most {MAX_PODS_PER_NODE} per node, plus {BESIDE}",
         examples=["500"],
     )
+    storage: Memory | None = Field(
+        default=None,
+        description="disks that its volume claims may request together (`requests.storage`); by default "
+        f"{format_memory(STORAGE_MIB)}, and as much again for each of the ladder's `maxNodes`",
+        examples=["10Ti"],
+    )
+    objects: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST_IN_A_QUOTA,
+        description="JobSets that may exist at the same time, also finished ones, and as many RayJobs, RayClusters and ConfigMaps "
+        f"(`count/…`); twice `pods` more of Jobs, pods, Services and volume claims; by default {OBJECTS}, and {OBJECTS_PER_NODE} for each "
+        "of the ladder's `maxNodes`",
+        examples=["1000"],
+    )
     enforced: bool = Field(default=True, description="`false`: no quota; the policies warn about it")
 
     def as_asked(self) -> QuotaSettings:
@@ -323,6 +349,8 @@ class QuotaSection(Section):
             memory_mib=self.memory,
             gpus=self.gpus,
             pods=self.pods,
+            storage_mib=self.storage,
+            objects=self.objects,
         )
 
 
@@ -446,6 +474,13 @@ class NamespaceSection(Section):
         default_factory=QuotaSection,
         description="how much of the pools its jobs may use together ([below](#quota))",
         examples=["{gpus: 64}"],
+    )
+    highest_priority: int = Field(
+        default=0,
+        ge=0,
+        le=_HIGHEST_PRIORITY,
+        description="the highest priority of its pods: the API server refuses pods with a higher PriorityClass",
+        examples=["1000"],
     )
     network: NetworkSection = Field(
         default_factory=NetworkSection,

@@ -17,8 +17,8 @@ from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import ZONE
 from pulumi_holdfast.ladder.prices import never_below
 from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.affinity import LabelValues
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts, TierFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.shape import LEAST, Resources, Shape
 from pulumi_holdfast.ladder.reachability.walk import Outcome, walk
 

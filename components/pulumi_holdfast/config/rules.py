@@ -397,6 +397,10 @@ def nearest_machine(name: str, market: MachineMarket) -> str | None:
     )
     if same is not None:
         return same
+    of_gpu = [each for each in market.here.values() if meant in (each.accelerator or "").split("-")]
+    if of_gpu:
+        # A pool of GPUs is meant by the name of the GPU.
+        return min(of_gpu, key=lambda each: (each.hourly_price / each.gpus, each.name)).name
     by_lower_case = {one.lower(): one for one in replacements(name, market)}
     close = get_close_matches(meant, by_lower_case, n=1, cutoff=_CLOSE)
     return by_lower_case[close[0]] if close else None

@@ -199,6 +199,9 @@ class PoolSection(Section):
             "Leave it out: a pool scales down to zero nodes.",
         ),
         **dict.fromkeys(("taint", "taints", "nodeTaints"), _TAINTS_ARE_KNOWN),
+        **dict.fromkeys(
+            ("diskSize", "disk_size", "diskSizeGb", "diskSizeGiB", "volumeSize"), "Write diskGiB."
+        ),
         "requirements": "Write capacity, zones, and the field with the machine types.",
     }
 

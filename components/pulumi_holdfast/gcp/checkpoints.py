@@ -10,7 +10,7 @@ from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
 from pulumi_gcp.kms import CryptoKeyIAMMember
 from pulumi_gcp.storage import Bucket, BucketEncryptionArgsDict, BucketLifecycleRuleArgsDict
 
-from pulumi_holdfast.kubernetes.other_clusters.home_checkpoints import bucket_in, home_checkpoints
+from pulumi_holdfast.kubernetes.other_clusters import bucket_in, home_checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

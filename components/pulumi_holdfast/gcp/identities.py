@@ -12,7 +12,7 @@ from pulumi_gcp.storage import BucketIAMMember, ManagedFolder, ManagedFolderIamM
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.network import GKE_ENDPOINTS
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import users_in
+from pulumi_holdfast.kubernetes.other_clusters import users_in
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.gcp.checkpoints import Store
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.gcp.storage import Storage
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 

@@ -19,7 +19,7 @@ from pulumi_gcp.compute import (
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.gcp.config.sections import GcpClusterNetwork, GcpExistingNetwork
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 
 if TYPE_CHECKING:
     from pulumi_holdfast.gcp.config.sections import GcpPlatform

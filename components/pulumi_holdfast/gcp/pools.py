@@ -14,7 +14,7 @@ from pulumi_holdfast.gcp.config.sections import GcpCluster
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.ladder.labels import COMPUTE_CLASS, POOL, CapacityType
 from pulumi_holdfast.ladder.machines import boot_disk_of, can_be_placed_compactly
-from pulumi_holdfast.ladder.machines.fabrics import unused_network_warnings
+from pulumi_holdfast.ladder.machines.market import unused_network_warnings
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.taints import GPU, gke_pool_taints
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     )
 
     from pulumi_holdfast.gcp.config.sections import GcpPlatform, GcpPool
-    from pulumi_holdfast.gcp.control_plane.component import GkeCluster
-    from pulumi_holdfast.gcp.control_plane.existing import ExistingGkeCluster
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.control_plane.component import ExistingGkeCluster, GkeCluster
+    from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.ladder.json import Json
     from pulumi_holdfast.ladder.machines import Machine
     from pulumi_holdfast.ladder.pools import Pool

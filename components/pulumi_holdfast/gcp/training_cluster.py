@@ -13,26 +13,32 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 import pulumi
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.paths import chart_source
+from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey, stores_of
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Recovery
-from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, DnsEndpoint
-from pulumi_holdfast.gcp.control_plane.component import GkeCluster, GkeClusterArgs
+from pulumi_holdfast.gcp.control_plane.access import (
+    AuthorizedNetworks,
+    DnsEndpoint,
+    TrustedIssuer,
+    TrustedIssuerArgs,
+)
+from pulumi_holdfast.gcp.control_plane.component import (
+    ExistingGkeCluster,
+    ExistingGkeClusterArgs,
+    GkeCluster,
+    GkeClusterArgs,
+)
 from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
-from pulumi_holdfast.gcp.control_plane.existing import ExistingGkeCluster, ExistingGkeClusterArgs
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.gcp.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.gcp.identities import make_namespaces
 from pulumi_holdfast.gcp.network import network_of
 from pulumi_holdfast.gcp.pools import make_classes, make_pools, pool_summaries
-from pulumi_holdfast.gcp.preflight import check_project
+from pulumi_holdfast.gcp.preflight.queries import check_project
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
-from pulumi_holdfast.kubernetes.other_clusters.accepted_clusters import all_users
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
     from pulumi_holdfast.gcp.control_plane.control_plane import StorageDriver
-    from pulumi_holdfast.gcp.preflight import Project
+    from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.gcp.storage import Storage
 
 

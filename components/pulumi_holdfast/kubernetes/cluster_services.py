@@ -18,18 +18,17 @@ from pulumi_holdfast.kubernetes.admission.job_admission import JobAdmission, cap
 from pulumi_holdfast.kubernetes.admission.job_validation import JobValidation
 from pulumi_holdfast.kubernetes.admission.pod_admission import TrainingAdmission
 from pulumi_holdfast.kubernetes.admission.tenants import TenantBounds
-from pulumi_holdfast.kubernetes.controller_program import controller_archives
 from pulumi_holdfast.kubernetes.fallback_controller.component import (
     FallbackController,
     FallbackControllerArgs,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.program import controller_images
-from pulumi_holdfast.kubernetes.fallback_policy.definition import fallback_policy_definition
-from pulumi_holdfast.kubernetes.monitoring.component import Monitoring
+from pulumi_holdfast.kubernetes.fallback_controller.program import controller_archives, controller_images
+from pulumi_holdfast.kubernetes.fallback_policy import fallback_policy_definition
+from pulumi_holdfast.kubernetes.monitoring import Monitoring
 from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import exported_tiers
+from pulumi_holdfast.kubernetes.other_clusters import exported_tiers
 from pulumi_holdfast.kubernetes.storage import NamespaceClaim, NamespaceVolume, NamespaceVolumeArgs
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.network import NodeEndpoint
-    from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+    from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
     from pulumi_holdfast.kubernetes.storage import MountedVolume
     from pulumi_holdfast.ladder.pools import Pool
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
@@ -251,6 +250,8 @@ def make_training_namespace(
             pools=pools,
             shapes=namespace.as_shapes(),
             quota=namespace.as_quota(pools),
+            bounded=namespace.quota.enforced,
+            highest_priority=namespace.highest_priority,
             network=TrainingNetwork(
                 endpoints=identity.endpoints,
                 allow_from=namespace.network.allow_from,

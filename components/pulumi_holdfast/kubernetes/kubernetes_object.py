@@ -6,17 +6,18 @@ manifests need none of these types. The registered resources are the same as wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from pulumi import Alias, CustomResource, ResourceOptions
+from pulumi import Alias, CustomResource, Output, Resource, ResourceOptions
 
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Input
 
     from pulumi_holdfast.ladder.json import Json, JsonValue
 
@@ -73,6 +74,11 @@ def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequ
         "verbs": list(verbs),
         **({"resourceNames": list(names)} if names else {}),
     }
+
+
+def role_ref(kind: str, name: str) -> Json:
+    """Return a binding's reference to a Role or ClusterRole."""
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 
 
 def in_training_namespaces(*rules: JsonValue) -> Json:
@@ -133,3 +139,14 @@ def _merged(*opts: ResourceOptions | None) -> ResourceOptions:
     for each in opts:
         merged = ResourceOptions.merge(merged, each)
     return merged
+
+
+def tied_to(value: Output[str], resources: Iterable[Resource]) -> Output[str]:
+    """Return the same value; its users are created after these resources and deleted before them.
+
+    It uses URNs instead of IDs: URNs are known on preview, so a new resource does not make the value unknown,
+    which would show a replacement of all its users.
+    """
+    return Output.all(value, *(resource.urn for resource in resources)).apply(
+        lambda known: cast("str", known[0])
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object
 from pulumi_holdfast.ladder.json import mapping, sequence
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class StackOutputs:
     """The outputs of a stack.
 
     `cluster` is the name of the cluster. `kubeconfig` (JSON) has no credential: it calls the cloud's own plugin for the
-    caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on Azure the
-    storage account; `checkpoint_uris` are the addresses of the checkpoints of each training namespace. `ladders` are the pools
+    caller's. `issuer` is that of the tokens of the cluster's service accounts. `checkpoints` is the bucket, on AWS those of all
+    namespaces with spaces between, on Azure the storage account; `checkpoint_uris` are the addresses of the checkpoints of each training namespace. `ladders` are the pools
     of each training namespace, in the order of failover, without those of other clusters. `identities` are those of the jobs of
     each training namespace: a role's ARN on AWS, a principal of IAM on Google Cloud, a client ID on Azure. `pull_through_cache`
     are the addresses that replace the host of an upstream registry in the address of an image, by their prefixes; a stack

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT, role_ref
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
-from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject
+from pulumi_holdfast.kubernetes.fallback_controller.access import COPIES_ROLE, JOBS_ROLE, SUBJECT
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND, ladder_spec
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, role_ref
 from pulumi_holdfast.kubernetes.network import network_policy, training_spec
 from pulumi_holdfast.kubernetes.operators.operator_access import RAY_ROLE, RAY_SUBJECT
+from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import (
     CHECKPOINT_URI,
     CHECKPOINTS,
     GPU_RESOURCE,
+    HIGHEST_PRIORITY,
     LADDER,
     TRAINING,
     TRAINING_VALUE,
     VOLUME_CLAIMS,
 )
 from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
+from pulumi_holdfast.ladder.quotas import derived_quota
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +46,14 @@ SERVICE_ACCOUNT = "trainer"
 
 #: The ResourceQuota and the LimitRange of a training namespace.
 QUOTA = "training"
+
+#: What jobs consist of, which stays when they have ended: each with its Service and its claims, and pods with their Jobs.
+_COUNTED: Final = ("configmaps", "jobsets.jobset.x-k8s.io", "rayclusters.ray.io", "rayjobs.ray.io")
+_COUNTED_BY_POD: Final = ("jobs.batch", "persistentvolumeclaims", "pods", "services")
+
+#: Kubernetes refuses all objects of a kind until its controller of quotas has found the kind, which takes up to 5 minutes in a
+#: new cluster: without this wait, `pulumi up` ends before a JobSet can be created.
+_WAIT_UNTIL_COUNTED: Final = json.dumps([f"jsonpath={{.status.used['count/{kind}']}}" for kind in _COUNTED])
 
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
@@ -67,7 +78,8 @@ class TrainingNamespaceArgs:
     training that needs host devices or locked memory, such as RDMA. `service_account` is the name of the
     pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
     identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
-    `quota` the limit for all its pods together, None for no limit. `network` is what reaches its pods and what they reach, None for
+    `quota` the limit for all its pods and objects together; None: one derived from `pools`, which are then those of all tiers of this
+    cluster. Without `bounded` there is none. `highest_priority` is that of its pods. `network` is what reaches its pods and what they reach, None for
     everything. `accepted` are the user names of the controllers of
     other clusters whose jobs may run in it. `claims` are its volume claims with which jobs reach on-demand. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
     cluster and pool.
@@ -82,6 +94,8 @@ class TrainingNamespaceArgs:
     pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
+    bounded: bool = True
+    highest_priority: int = 0
     network: TrainingNetwork | None = None
     accepted: Users = ()
     claims: Sequence[str] = ()
@@ -93,16 +107,20 @@ class TrainingNamespaceArgs:
 class TrainingNamespace(ComponentResource):
     """A namespace for training jobs (`holdfast:index:TrainingNamespace`).
 
-    Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
-    jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
+    Creates the Namespace with the label `holdfast.dev/training: "true"` and the priority of its pods; in it the ServiceAccount of the
+    jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, the
     ResourceQuota and the LimitRange `training`, with `network` the NetworkPolicy `holdfast`, and the RoleBindings
     that let Ray's operator run its jobs, the fallback controller move them, and those of other clusters write the
-    copies of theirs. Depend on the definition of FallbackPolicy, TrainingAdmission, JobAdmission, JobValidation and
-    FallbackController.
+    copies of theirs. Depend on the definition of FallbackPolicy, Operators, TrainingAdmission, JobAdmission, JobValidation
+    and FallbackController: the quota is created once Kubernetes counts JobSets and Ray's kinds.
     """
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:TrainingNamespace", name, None, opts)
+        annotations = {
+            **({HIGHEST_PRIORITY: str(args.highest_priority)} if args.highest_priority else {}),
+            **({VOLUME_CLAIMS: ",".join(args.claims)} if args.claims else {}),
+        }
         namespace = KubernetesObject(
             f"{name}-namespace",
             "v1",
@@ -111,7 +129,7 @@ class TrainingNamespace(ComponentResource):
                 "metadata": {
                     "name": args.namespace,
                     "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
-                    **({"annotations": {VOLUME_CLAIMS: ",".join(args.claims)}} if args.claims else {}),
+                    **({"annotations": annotations} if annotations else {}),
                 }
             },
             opts=ResourceOptions(parent=self),
@@ -168,14 +186,19 @@ class TrainingNamespace(ComponentResource):
             # starts before the network policy is there.
             opts=ResourceOptions.merge(inside, ResourceOptions(depends_on=before_ladder)),
         )
-        if args.quota is not None:
+        quota = _quota(args)
+        if quota is not None:
             KubernetesObject(
                 f"{name}-quota",
                 "v1",
                 "ResourceQuota",
                 {
-                    "metadata": {"name": QUOTA, "namespace": args.namespace},
-                    "spec": {"hard": quota_limits(args.quota)},
+                    "metadata": {
+                        "name": QUOTA,
+                        "namespace": args.namespace,
+                        "annotations": {"pulumi.com/waitFor": _WAIT_UNTIL_COUNTED},
+                    },
+                    "spec": {"hard": quota_limits(quota)},
                 },
                 opts=inside,
             )
@@ -187,6 +210,23 @@ class TrainingNamespace(ComponentResource):
                 opts=inside,
             )
         self.register_outputs({})
+
+
+def _quota(args: TrainingNamespaceArgs) -> Quota | None:
+    """Return the quota; raise ConfigError if it cannot be derived."""
+    if args.quota is not None or not args.bounded:
+        return args.quota
+    here = [tier.pool for tier in args.ladder.tiers if not tier.cluster]
+    unknown = [pool for pool in here if pool not in args.pools]
+    if unknown:
+        problem = Problem(
+            field=f"quota of the training namespace {args.namespace}",
+            value=f"none, with nothing known of {', '.join(unknown)}",
+            allowed="a quota, or the facts of the ladder's pools, from whose maxNodes it follows",
+            fix="Give it a quota, or pools.",
+        )
+        raise ConfigError([problem])
+    return derived_quota([args.pools[pool] for pool in here], args.shapes)
 
 
 def _user(name: Input[str]) -> Mapping[str, object]:
@@ -212,6 +252,9 @@ def quota_limits(quota: Quota) -> Mapping[str, str]:
         "requests.memory": format_memory(quota.memory_mib),
         f"requests.{GPU_RESOURCE}": str(quota.gpus),
         "pods": str(quota.pods),
+        "requests.storage": format_memory(quota.storage_mib),
+        **{f"count/{kind}": str(quota.objects) for kind in _COUNTED},
+        **{f"count/{kind}": str(quota.objects + 2 * quota.pods) for kind in _COUNTED_BY_POD},
     }
 
 

@@ -86,9 +86,11 @@ AFTER_MAX_COST: Final = "fallback.holdfast.dev/after-max-cost"
 # Annotation on a job's pod, or on the job: the share of the work that is done, as 0.42 or 4200/10000.
 PROGRESS: Final = "fallback.holdfast.dev/progress"
 
-# Annotations on RayJobs: the name of a failed one's successor, and on a successor the name of the first RayJob.
+# Annotations on RayJobs: the name of a failed one's successor; and on a successor the name of the first RayJob, and the uid of the one
+# that failed, which admission adds if it knows that one.
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"
 SUCCESSOR_OF: Final = "fallback.holdfast.dev/successor-of"
+PREDECESSOR: Final = "fallback.holdfast.dev/predecessor"
 
 # Annotation on a successor: when the first RayJob was created. Its `deadline` and its age count from then.
 FIRST_CREATED: Final = "fallback.holdfast.dev/first-created"

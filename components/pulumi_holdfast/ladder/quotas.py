@@ -9,18 +9,27 @@ from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 from pulumi_holdfast.ladder.reachability.shape import LEAST, MAX_PODS_PER_NODE, Shape
 
+#: Objects of each kind that a namespace has room for, without its nodes and for each of them.
+OBJECTS: Final = 200
+OBJECTS_PER_NODE: Final = 10
+
+#: Disks of a namespace, and as much again for each of its nodes.
+STORAGE_MIB: Final = 1024 * 1024
+
 #: Pods on the default pool, beside those of the ladder's pools: Ray heads, submitters and helpers. Each has LEAST.
 BESIDE: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """Limits on the unfinished pods of a namespace: what they request together, and their number."""
+    """Limits on the unfinished pods of a namespace: what they request together, and their number; on disks, and on objects of a kind."""
 
     cpu_millis: int
     memory_mib: int
     gpus: int
     pods: int
+    storage_mib: int
+    objects: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,8 @@ class QuotaSettings:
     memory_mib: int | None = None
     gpus: int | None = None
     pods: int | None = None
+    storage_mib: int | None = None
+    objects: int | None = None
 
 
 def quota_of(settings: QuotaSettings, pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quota | None:
@@ -44,6 +55,8 @@ def quota_of(settings: QuotaSettings, pools: Sequence[PoolSummary], shapes: Sequ
         memory_mib=derived.memory_mib if settings.memory_mib is None else settings.memory_mib,
         gpus=derived.gpus if settings.gpus is None else settings.gpus,
         pods=derived.pods if settings.pods is None else settings.pods,
+        storage_mib=derived.storage_mib if settings.storage_mib is None else settings.storage_mib,
+        objects=derived.objects if settings.objects is None else settings.objects,
     )
 
 
@@ -54,6 +67,7 @@ def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quot
     it starts on the next, and its placeholder pods are in another namespace.
     """
     gangs = [gang_of(shape) for shape in shapes]
+    nodes = sum(pool.max_nodes for pool in pools)
     return Quota(
         cpu_millis=max(
             sum(pool.max_nodes * pool.largest.vcpus * 1000 for pool in pools), *_each(gangs, "cpu_millis")
@@ -65,6 +79,8 @@ def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quot
         + BESIDE * LEAST.memory_mib,
         gpus=max(sum(pool.max_nodes * pool.largest.gpus for pool in pools), *_each(gangs, "gpus")),
         pods=max(sum(pool.max_nodes * _pods_on(pool) for pool in pools), *_each(gangs, "pods")) + BESIDE,
+        storage_mib=(1 + nodes) * STORAGE_MIB,
+        objects=OBJECTS + nodes * OBJECTS_PER_NODE,
     )
 
 
@@ -80,10 +96,12 @@ def gang_of(shape: Shape) -> Quota:
         memory_mib=shape.pods * shape.requests.memory_mib,
         gpus=shape.pods * shape.requests.gpus,
         pods=shape.pods,
+        storage_mib=0,
+        objects=1,
     )
 
 
-_Amount: TypeAlias = Literal["cpu_millis", "memory_mib", "gpus", "pods"]
+_Amount: TypeAlias = Literal["cpu_millis", "memory_mib", "gpus", "pods", "storage_mib", "objects"]
 
 #: The field of each amount in the configuration, and how it is written there.
 _FIELDS: Final[Mapping[_Amount, tuple[str, Callable[[int], str]]]] = {
@@ -91,6 +109,8 @@ _FIELDS: Final[Mapping[_Amount, tuple[str, Callable[[int], str]]]] = {
     "memory_mib": ("memory", format_memory),
     "gpus": ("gpus", str),
     "pods": ("pods", str),
+    "storage_mib": ("storage", format_memory),
+    "objects": ("objects", str),
 }
 
 

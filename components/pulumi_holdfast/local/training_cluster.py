@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from pulumi_holdfast.config import naming, versions
-from pulumi_holdfast.config.paths import chart_source, in_project
+from pulumi_holdfast.config.loader import chart_source, in_project
 from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
 from pulumi_holdfast.kubernetes.cluster_services import (
     AdmissionPlan,
@@ -23,8 +23,7 @@ from pulumi_holdfast.kubernetes.cluster_services import (
 )
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
 from pulumi_holdfast.kubernetes.labels import kubernetes_labels, stack_labels, with_transformations
-from pulumi_holdfast.kubernetes.other_clusters.connections import other_clusters
-from pulumi_holdfast.kubernetes.other_clusters.exported_tiers import OtherStacks
+from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, other_clusters
 from pulumi_holdfast.ladder.machines import LOCAL_ZONES, machine_catalogue
 from pulumi_holdfast.ladder.pools import weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner

@@ -4,26 +4,37 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.control_plane.processes import exclusive_lock
 from pulumi_holdfast.rehearsal.engine import Audience, CommandOutcome, EngineFailure, PolicyVerdict
+from pulumi_holdfast.rehearsal.engine.settings import read_yaml
 from pulumi_holdfast.rehearsal.engine.workspace import EngineFolder
 from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import ProgramRun, read_existing
 from pulumi_holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
 from pulumi_holdfast.rehearsal.lifecycle.two_stacks import TwoStackRun, connected
-from pulumi_holdfast.rehearsal.output import color, say, silence_libraries
+from pulumi_holdfast.rehearsal.output import color, detail, logged, say, silence_libraries
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.scenarios.demo import demo
-from pulumi_holdfast.rehearsal.scenarios.ladder_walk import walk_picture
+from pulumi_holdfast.rehearsal.scenarios.ladder_walk import steps_picture, walk_picture
 from pulumi_holdfast.rehearsal.stacks import Stack, StackEnvironment
+from pulumi_holdfast.rehearsal.stacks.existing_cluster import make_existing_cluster
 from pulumi_holdfast.rehearsal.stacks.user_program import PROJECT_FILE, UserProgram
 from pulumi_holdfast.rehearsal.timeline.picture import render_svg
 
+#: The policy that has a verdict for each training namespace.
+_VERDICTS: Final = "training-verdicts"
+_NO_VERDICT: Final = "nothing is judged: "
+_NOTHING_JUDGED: Final = f"""\
+The policies judged no training namespace. These lines make one, with a ladder that ends on-demand:
+  kind: Namespace       metadata: {{name: NAMESPACE, labels: {{{TRAINING}: "{TRAINING_VALUE}"}}}}
+  kind: FallbackPolicy  metadata: {{name: ladder, namespace: NAMESPACE}}  spec: {{tiers: [{{pool: SPOT, procurementTimeout: 10m}}, {{pool: CPU}}]}}"""
 # The engine's operations: what a run did, and what a preview would do.
 _OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "create": ("created", "to create"),
@@ -69,10 +80,15 @@ def down_stack(parsed: argparse.Namespace) -> int:
 
 def demo_stack(parsed: argparse.Namespace) -> int:
     """`holdfast rehearse demo STACK [--picture FILE]`."""
-    result = demo(enter_workspace(), parsed.stack, say=say)
-    if parsed.picture is not None:
-        parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
-        say(f"picture: {parsed.picture}")
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.stack, workspace):
+        result = demo(workspace, parsed.stack, say=say)
+        steps = workspace.logs_dir(parsed.stack) / "training-steps.svg"
+        steps.write_text(steps_picture(result.ladder), encoding="utf-8")
+        say(f"the training's steps over time: {steps}")
+        if parsed.picture is not None:
+            parsed.picture.write_text(render_svg(walk_picture(result.ladder)), encoding="utf-8")
+            say(f"picture: {parsed.picture}")
     return 0
 
 
@@ -81,22 +97,38 @@ def rehearse_stack(parsed: argparse.Namespace) -> int:
     folder = Path(parsed.target)
     if (folder / PROJECT_FILE).is_file() and parsed.to is None:
         silence_libraries()
-        rehearse_program(
-            UserProgram.in_folder(folder),
-            parsed.stack,
-            existing=read_existing(parsed.existing),
-            plugins=parsed.plugin,
-        )
+        program = UserProgram.in_folder(folder)
+        with _logged(parsed, "program", Workspace(project_root=program.folder)):
+            rehearse_program(
+                program,
+                parsed.stack,
+                existing=read_existing(parsed.existing),
+                plugins=parsed.plugin,
+                answers=NO_ANSWERS if parsed.answers is None else Answers.read(parsed.answers),
+                charts=parsed.charts,
+            )
         return 0
-    if parsed.stack is not None or parsed.existing or parsed.plugin:
+    if parsed.stack or parsed.plugin or parsed.answers or parsed.charts:
         raise RehearsalError(
-            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --existing and --plugin"
+            f"{folder / PROJECT_FILE} does not exist; name the folder of a program with --stack, --plugin, --answers and --charts"
         )
-    if parsed.to is not None:
-        rehearse_two(parsed.target, parsed.to, enter_workspace())
-        return 0
-    rehearse(parsed.target, enter_workspace())
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.target, workspace):
+        if parsed.to is not None:
+            rehearse_two(parsed.target, parsed.to, workspace)
+        else:
+            rehearse(parsed.target, workspace, owners=_owners(parsed.existing))
     return 0
+
+
+def _owners(files: Sequence[Path]) -> Json:
+    """The sections in which the owner of an existing cluster differs from what a rehearsal makes."""
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        raise RehearsalError(
+            f"--existing {missing[0]}: the file does not exist; name a YAML file with sections of a stack file"
+        )
+    return {section: value for file in files for section, value in read_yaml(file).items()}
 
 
 def enter_workspace() -> Workspace:
@@ -111,18 +143,29 @@ def enter_workspace() -> Workspace:
 
 
 def _on_a_stack(parsed: argparse.Namespace, command: Callable[[Stack], None]) -> int:
-    audience = Audience(show=say, color=color())
-    command(Stack.named(parsed.stack, enter_workspace(), report=say, audience=audience))
+    workspace = enter_workspace()
+    with _logged(parsed, parsed.stack, workspace):
+        command(Stack.named(parsed.stack, workspace, report=say, audience=_audience()))
     return 0
+
+
+def _logged(parsed: argparse.Namespace, name: str, workspace: Workspace) -> AbstractContextManager[None]:
+    return logged(workspace.state_dir / f"{name}-{parsed.verb}.log", verbose=parsed.verbose)
+
+
+def _audience() -> Audience:
+    return Audience(show=detail, color=color())
 
 
 # --- commands -------------------------------------------------------------------------------------
 
 
 def preview(stack: Stack) -> None:
-    """Print the engine's plan, then the policies' verdicts, then a summary."""
-    say(f"The plan of {stack.name}, from the real engine and simulated clouds.")
-    with stack.environment.lent(), stack.session() as rehearsal:
+    """Print the policies' verdicts and a summary; the engine's plan is a detail."""
+    with ExitStack() as opened:
+        opened.enter_context(stack.environment.lent())
+        make_existing_cluster(stack, {})
+        rehearsal = opened.enter_context(stack.session())
         try:
             outcome = rehearsal.preview()
         except EngineFailure as failure:
@@ -135,6 +178,7 @@ def preview(stack: Stack) -> None:
 def up(stack: Stack) -> None:
     """Bring up the stack, and first the control plane and simulators it needs."""
     stack.environment.start()
+    make_existing_cluster(stack, {})
     with stack.session() as rehearsal:
         _say_summary(rehearsal.up())
     stack.environment.wait_until_jobs_are_admitted(stack.kubeconfig)
@@ -192,42 +236,56 @@ def forget(name: str, workspace: Workspace) -> None:
     shutil.rmtree(EngineFolder.of(name, workspace).root, ignore_errors=True)
 
 
-def rehearse(name: str, workspace: Workspace) -> None:
+def rehearse(name: str, workspace: Workspace, *, owners: Json | None = None) -> None:
     """Run the lifecycle of a stack: preview, up, a second up, a job that loses its node, refresh, destroy.
+
+    `owners` are sections of the stack file of the existing cluster's owner, if the stack uses one.
 
     Runs apart from a stack of that name that is up. Raises RehearsalError if a step does not show what it must.
     At the end, also after a failure, every process is ended and everything is removed; the logs of a failed run stay.
     """
     stack = _isolated(name, workspace)
-    lifecycle = LifecycleRun(stack=stack, report=_report(), show_plan=say_verdicts, say=say)
+    lifecycle = LifecycleRun(
+        stack=stack, report=_report(), show_plan=say_plan, say=detail, owners=owners or {}
+    )
     _rehearse(lifecycle, stack)
 
 
 def rehearse_two(home: str, there: str, workspace: Workspace) -> None:
     """Run the lifecycle of two stacks: a job of the first moves to a tier in the second one's cluster, and returns; see `rehearse`."""
     stacks = connected(_isolated(home, workspace), _isolated(there, workspace))
-    run = TwoStackRun(home=stacks[0], there=stacks[1], report=_report(), show_plan=say_verdicts, say=say)
+    run = TwoStackRun(home=stacks[0], there=stacks[1], report=_report(), show_plan=say_plan, say=detail)
     _rehearse(run, *stacks)
 
 
 def _isolated(name: str, workspace: Workspace) -> Stack:
-    audience = Audience(show=say, color=color())
-    return Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=audience)
+    return Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=_audience())
 
 
 def _report() -> StepReport:
-    return StepReport(announce=lambda step: say(f"\n=== {step}"))
+    return StepReport(announce=lambda step: say(f"=== {step}"))
 
 
 def rehearse_program(
-    program: UserProgram, stack_name: str | None, *, existing: Sequence[Json], plugins: Sequence[str]
+    program: UserProgram,
+    stack_name: str | None,
+    *,
+    existing: Sequence[Json],
+    plugins: Sequence[str],
+    answers: Answers = NO_ANSWERS,
+    charts: Path | None = None,
 ) -> None:
     """Run the lifecycle of any program: preview, up, a second up, refresh, destroy; see `rehearse`."""
-    audience = Audience(show=say, color=color())
     stack = program.stack(
-        stack_name, plugins=plugins, has_cluster=bool(existing), report=say, audience=audience
+        stack_name,
+        plugins=plugins,
+        has_cluster=bool(existing),
+        answers=answers,
+        charts=charts.resolve() if charts else None,
+        report=say,
+        audience=_audience(),
     )
-    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=lambda _: None)
+    run = ProgramRun(stack=stack, existing=existing, report=_report(), show_plan=_say_program)
     with program.importable():
         _rehearse(run, stack)
 
@@ -279,16 +337,36 @@ def _remove(stack: Stack, *, keep_logs: bool = False) -> None:
 
 def say_verdicts(outcome: CommandOutcome) -> None:
     """Print the policies' verdicts on a plan."""
-    say()
     say("Policies")
     for line in verdict_lines(outcome):
         say(line)
 
 
-def _say_summary(outcome: CommandOutcome) -> None:
-    say()
-    for line in summary(outcome):
+def say_plan(outcome: CommandOutcome) -> None:
+    """Print what is wrong with the plan of a rehearsal: warnings, and the verdicts that stop it."""
+    for line in warning_lines(outcome):
         say(line)
+    for verdict in outcome.verdicts:
+        for line in _lines(verdict):
+            (say if verdict.stops else detail)(line)
+
+
+def _say_program(outcome: CommandOutcome) -> None:
+    """Print what is wrong with the plan of another program, and what makes it judged if nothing was."""
+    say_plan(outcome)
+    verdicts = [each.message for each in outcome.verdicts if each.policy == _VERDICTS]
+    if outcome.packs and all(_NO_VERDICT in message for message in verdicts):
+        say(_NOTHING_JUDGED)
+
+
+def _say_summary(outcome: CommandOutcome) -> None:
+    for line in (*warning_lines(outcome), *summary(outcome)):
+        say(line)
+
+
+def warning_lines(outcome: CommandOutcome) -> list[str]:
+    """Return the program's warnings, a line each."""
+    return [f"warning: {' '.join(each.split()).removeprefix('warning: ')}" for each in outcome.warnings]
 
 
 def summary(outcome: CommandOutcome) -> list[str]:

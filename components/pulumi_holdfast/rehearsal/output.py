@@ -2,14 +2,81 @@
 
 import logging
 import os
+import re
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def say(line: str = "") -> None:
-    """Print a line at once, also to a pipe."""
+    """Print a line at once, also to a pipe, and log it."""
     print(line, flush=True)
+    if _log is not None:
+        _log.write(line)
+
+
+def detail(line: str = "") -> None:
+    """Log a line of the engine or of a scenario; print it with `--verbose`, and where nothing is logged."""
+    if _log is None or _log.verbose:
+        print(line, flush=True)
+    if _log is not None:
+        _log.write(line)
+
+
+class _Log:
+    """A file that is made with its first line: a command that is refused leaves none."""
+
+    def __init__(self, file: Path, *, verbose: bool) -> None:
+        self.file = file
+        self.verbose = verbose
+        self._lock = threading.Lock()
+        self._open: IO[str] | None = None
+
+    def write(self, line: str) -> None:
+        with self._lock:
+            if self._open is None:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                self._open = self.file.open("w", encoding="utf-8", buffering=1)
+            self._open.write(_COLOR.sub("", line) + "\n")
+
+    def failed(self, error: Exception) -> None:
+        """Log an error that the command itself prints, if it had done something."""
+        if self._open is not None:
+            self.write(f"error: {error}")
+
+    def close(self) -> bool:
+        """Close the file, and return whether there is one."""
+        with self._lock:
+            if self._open is None:
+                return False
+            self._open.close()
+            self._open = None
+            return True
+
+
+_log: _Log | None = None
+
+
+@contextmanager
+def logged(file: Path, *, verbose: bool = False) -> Generator[None]:
+    """Log what a command prints in `file`, with all details, and print where it is at the end."""
+    global _log
+    log = _log = _Log(file, verbose=verbose)
+    try:
+        yield
+    except Exception as error:
+        log.failed(error)
+        raise
+    finally:
+        _log = None
+        if log.close():
+            print(f"Log: {os.path.relpath(file)}", flush=True)
 
 
 def silence_libraries() -> None:

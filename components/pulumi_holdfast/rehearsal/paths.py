@@ -1,6 +1,8 @@
 """The paths of the rehearsal's files."""
 
+import os
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -50,9 +52,17 @@ class Workspace:
 
     @property
     def tools_dir(self) -> Path:
-        """What `holdfast tools` makes, beside the pins of a checkout; with an installed package, in the project."""
-        in_checkout = (self.tools_root / _PROJECT).is_file()
-        return (self.tools_root if in_checkout else self.project_root) / ".tools"
+        """What `holdfast tools` makes, beside the pins of a checkout; with an installed package, in the user's cache.
+
+        They take 700 MB: the projects of a user share those of a version, except for a project that has its own.
+        """
+        if (self.tools_root / _PROJECT).is_file():
+            return self.tools_root / ".tools"
+        own = self.project_root / ".tools"
+        if own.is_dir():
+            return own
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cache / "holdfast" / f"tools-{version('pulumi-holdfast')}"
 
     @property
     def tools_bin(self) -> Path:

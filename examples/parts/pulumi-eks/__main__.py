@@ -5,7 +5,7 @@ import pulumi_aws as aws
 import pulumi_eks as eks
 
 from pulumi_holdfast.aws.control_plane.access import NodeAccess, NodeAccessArgs
-from pulumi_holdfast.aws.control_plane.pulumi_eks import cluster_of_pulumi_eks
+from pulumi_holdfast.aws.control_plane.component import cluster_of_pulumi_eks
 from pulumi_holdfast.aws.control_plane.system_nodes import (
     SystemNodeGroup,
     SystemNodeGroupArgs,

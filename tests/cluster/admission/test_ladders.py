@@ -8,8 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, DEFINITION, KIND
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec, shape_object
+from pulumi_holdfast.kubernetes.fallback_policy import (
+    API_VERSION,
+    DEFINITION,
+    KIND,
+    ladder_spec,
+    shape_object,
+)
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.ladder import (

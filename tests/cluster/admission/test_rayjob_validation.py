@@ -6,10 +6,10 @@ import pytest
 
 from pulumi_holdfast.controller.jobs.judgement import left_on_spot
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, LADDER, RECREATE, SPOT
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.facts import read_tiers
 from tests.support.builders.training_jobs import (
     expression,
     pod_template,

@@ -1,6 +1,7 @@
 """The quota of a training namespace admits the jobs of its ladder, and no more, on a real API server."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import cast
 
@@ -16,8 +17,10 @@ from pulumi_holdfast.program.namespaces.ladders import ladder_of
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.gang_pods import pod, pods_of, pods_of_shape
 from tests.support.builders.policy_programs import every, program
+from tests.support.builders.training_jobs import jobset, pod_template, rayjob, replicated_job, worker_group
 from tests.support.clusters.admission import make_namespace
 from tests.support.clusters.control_plane import CHECKOUT
+from tests.support.clusters.job_admission import define_kinds
 from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
@@ -30,6 +33,12 @@ EIGHT_GPUS: Json = {
     "containers": [{"name": "train", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]
 }
 SAYS_NOTHING: Json = {"containers": [{"name": "note", "image": "notebook:1"}]}
+
+
+def limits(**amounts: int) -> Mapping[str, str]:
+    """The limits of a quota with these amounts, and much of all others."""
+    much = Quota(cpu_millis=4000, memory_mib=4096, gpus=0, pods=10, storage_mib=1024, objects=10)
+    return quota_limits(replace(much, **amounts))
 
 
 def make_training_namespace(client: KubeClient, bounds: Mapping[str, str]) -> str:
@@ -118,9 +127,7 @@ def test_the_quota_admits_the_gang_of_every_declared_shape(client: KubeClient, c
 
 
 def test_gpus_beyond_the_quota_are_rejected_and_pods_without_gpus_admitted(client: KubeClient) -> None:
-    namespace = make_training_namespace(
-        client, quota_limits(Quota(cpu_millis=4000, memory_mib=4096, gpus=16, pods=10))
-    )
+    namespace = make_training_namespace(client, limits(cpu_millis=4000, memory_mib=4096, gpus=16, pods=10))
     create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
     with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
         create(client, namespace, [EIGHT_GPUS])
@@ -128,13 +135,44 @@ def test_gpus_beyond_the_quota_are_rejected_and_pods_without_gpus_admitted(clien
 
 
 def test_cpus_beyond_the_quota_are_rejected_and_pods_that_request_nothing_counted(client: KubeClient) -> None:
-    bounds = quota_limits(Quota(cpu_millis=1000, memory_mib=1024, gpus=0, pods=10))
+    bounds = limits(cpu_millis=1000, memory_mib=1024, gpus=0, pods=10)
     namespace = make_training_namespace(client, bounds)
     wide: Json = {"containers": [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "2"}}}]}
     with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: requests.cpu=2"):
         create(client, namespace, [wide])
     create(client, namespace, [SAYS_NOTHING])
     wait_until_counted(client, namespace, {"requests.cpu": "10m", "requests.memory": "16Mi"})
+
+
+def test_objects_beyond_the_quota_are_rejected(client: KubeClient) -> None:
+    define_kinds(client)
+    namespace = make_training_namespace(client, limits(objects=3, storage_mib=1024))
+    # Until the controller of quotas has found a new kind, all of its objects are refused.
+    wait_until_counted(client, namespace, {"count/jobsets.jobset.x-k8s.io": "0", "count/rayjobs.ray.io": "0"})
+    kinds: tuple[Json, ...] = (
+        jobset(replicated_job(pod_template())),
+        rayjob(worker_group(pod_template())),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
+    )
+    made: list[Json] = [
+        {**each, "metadata": {**obj(each["metadata"]), "name": f"many-{number}", "namespace": namespace}}
+        for number in range(3)
+        for each in kinds
+    ]
+    # The namespace has a ConfigMap of Kubernetes' own.
+    for each in made[:-1]:
+        client.create(each)
+    for each in kinds:
+        with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: count/"):
+            client.create({**each, "metadata": {"name": "too-many", "namespace": namespace}})
+    claim: Json = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "wide", "namespace": namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "64Ti"}}},
+    }
+    with pytest.raises(ApiError, match=f"exceeded quota: {QUOTA}, requested: requests.storage=64Ti"):
+        client.create(claim)
 
 
 def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
@@ -144,9 +182,7 @@ def test_a_ladder_without_gpus_admits_no_gpu_pods(client: KubeClient) -> None:
 
 
 def test_terminated_pods_do_not_count(client: KubeClient) -> None:
-    namespace = make_training_namespace(
-        client, quota_limits(Quota(cpu_millis=4000, memory_mib=4096, gpus=0, pods=1))
-    )
+    namespace = make_training_namespace(client, limits(cpu_millis=4000, memory_mib=4096, gpus=0, pods=1))
     name = f"pod-{next(NUMBERS)}"
     client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")
     wait_until_counted(client, namespace, {"pods": "1"})

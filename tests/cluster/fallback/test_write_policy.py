@@ -324,7 +324,7 @@ def test_pods_can_be_asked_for_a_checkpoint_and_ended_and_nothing_else(
     assert obj(ended["status"])["phase"] == "Failed"
 
 
-def test_only_placeholders_and_successors_are_created_and_only_suspended_jobs_deleted(
+def test_only_placeholders_are_created_without_a_failed_rayjob_and_only_suspended_jobs_deleted(
     controller: KubeClient, cluster: LadderCluster
 ) -> None:
     good = placeholder()
@@ -347,13 +347,16 @@ def test_only_placeholders_and_successors_are_created_and_only_suspended_jobs_de
     controller.create(good)
     cluster.client.delete("v1", "Pod", str(obj(good["metadata"])["name"]), namespace=RESERVATION_NAMESPACE)
     own = {RECREATE: "true", STATE: "state", SUCCESSOR_OF: "ray"}
-    for name, marks in (("ray-0a1b2c3d", {}), ("other-0a1b2c3d", own), ("ray-evil", own)):
+    for name, marks in (
+        ("ray-0a1b2c3d", {}),
+        ("other-0a1b2c3d", own),
+        ("ray-evil", own),
+        ("ray-0a1b2c3d", own),
+    ):
         manifest = rayjob(name, marks)
         assert REFUSED in refusal(lambda manifest=manifest: controller.create(manifest)), (
             f"{name} succeeds nothing"
         )
-    controller.create(rayjob("ray-0a1b2c3d", own))
-    cluster.client.delete("ray.io/v1", "RayJob", "ray-0a1b2c3d", namespace=NAMESPACE)
     assert REFUSED in refusal(lambda: controller.create(event("forged", "kubelet")))
     theirs: Json = {"message": "forged", "count": 2}
     assert REFUSED in refusal(

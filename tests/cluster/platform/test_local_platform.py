@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pulumi_holdfast.controller.kube.objects import name_of, uid_of
+from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_PRIORITY_CLASS
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from pulumi_holdfast.rehearsal.commands import down
@@ -78,6 +79,7 @@ def test_ready_operators_have_running_programs(stack: Stack, client: KubeClient)
         label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter, fallback-controller)",
     )
     assert len(pods) == 4
+    assert {str(mapping(each["spec"])["priorityClassName"]) for each in pods} == {SYSTEM_PRIORITY_CLASS}
     programs = " ".join(processes_of(stack.workspace))
     for program in (
         "jobset-controller",

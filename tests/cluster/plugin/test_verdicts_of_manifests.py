@@ -5,8 +5,7 @@ import subprocess
 import pytest
 import yaml
 
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
-from pulumi_holdfast.kubernetes.kubernetes_object import RBAC
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, role_ref
 from pulumi_holdfast.ladder.json import Json
 from tests.support.clusters.plugin import TIERS, PluginCluster
 from tests.support.clusters.reconciler import JOBSET, NAMESPACE, jobset, policy, with_pods

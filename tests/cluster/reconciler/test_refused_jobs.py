@@ -26,3 +26,28 @@ def test_a_job_that_cannot_be_created_is_suspended_and_runs_once_it_can(
         cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
         cluster.wait_on("refused", "spot-a")
         assert controller.terminate() == 0
+
+
+def test_a_job_that_pod_security_forbids_and_one_without_pods_are_said_at_once(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
+    level = "pod-security.kubernetes.io/enforce"
+
+    def enforce(value: str | None) -> None:
+        cluster.client.merge_patch("v1", "Namespace", NAMESPACE, {"metadata": {"labels": {level: value}}})
+
+    with replica(cluster.kubeconfig, tmp_path) as controller:
+        controller.wait_ready()
+        enforce("baseline")
+        try:
+            metadata: Json = {"name": "empty", "namespace": NAMESPACE}
+            cluster.apply(with_pods(jobset("forbidden"), hostNetwork=True))
+            cluster.apply({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata})
+            wait_until(lambda: cluster.state("forbidden").get("phase") == "Refused", "it is judged")
+            assert "violates PodSecurity" in str(cluster.state("forbidden")["refusal"])
+            assert "waitingSince" not in cluster.state("forbidden")
+            wait_until(lambda: "CannotFollow" in cluster.said("empty"), "an Event says why")
+        finally:
+            enforce(None)
+        assert "NoCapacity" not in cluster.said("forbidden")
+        assert controller.terminate() == 0

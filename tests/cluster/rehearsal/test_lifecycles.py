@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
+from pulumi_holdfast.config.loader import PLATFORM
+from pulumi_holdfast.ladder.json import mapping
 from pulumi_holdfast.rehearsal.commands import rehearse, rehearse_two
 from pulumi_holdfast.rehearsal.errors import RehearsalError
-from tests.support.clusters.cloud_workspaces import cloud_workspace
-from tests.support.clusters.control_plane import processes_of
+from tests.support.clusters.cloud_workspaces import cloud_workspace, workspace_of
+from tests.support.clusters.control_plane import CHECKOUT, processes_of
 from tests.support.clusters.simulated_program import a_pack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
@@ -54,6 +57,21 @@ def test_a_stack_goes_through_its_lifecycle_without_an_account(
     assert ("destroy while protected" in results) == name.endswith("-prod")
     assert processes_of(workspace) == []
     assert not workspace.stack_dir(f"{name}-rehearsal").exists()
+
+
+@pytest.mark.soak
+def test_a_stack_on_an_existing_cluster_is_rehearsed_beside_its_owners_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = mapping(yaml.safe_load((CHECKOUT / "stacks/Pulumi.aws-dev.yaml").read_text("utf-8")))
+    document = {**mapping(mapping(content["config"])[PLATFORM]), "cluster": {"existing": "shared"}}
+    del document["network"]
+    rehearse("guest", workspace_of(tmp_path, "guest", document))
+    results = _results(capsys.readouterr().out, "guest")
+    assert results["the existing cluster"].startswith("shared, made by another program")
+    assert results["a second up"].startswith("nothing changed")
+    assert "back on cpu-spot" in results["a job loses its spot node"]
+    assert RETAINED["aws-dev"] in results["destroy while a job runs"]
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace

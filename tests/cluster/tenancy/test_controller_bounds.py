@@ -39,6 +39,7 @@ def test_a_hostile_tenant_neither_stops_nor_fills_the_controller(tmp_path: Path)
         with judged(controller) as found:
             for make, number in ATTACKS.items():
                 assert throw(cluster.client, [make(each) for each in range(number)]) == number
+        with judged(controller):
             cluster.evict_one("other")
             cluster.wait_on("other", "spot-b", seconds=600)
         with replica(cluster.kubeconfig, tmp_path) as standby:

@@ -6,8 +6,12 @@ import pytest
 import yaml
 
 from pulumi_holdfast.kubernetes.kubernetes_object import RBAC
-from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, group_of
-from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRoles, NamespaceRolesArgs
+from pulumi_holdfast.kubernetes.namespace_roles import (
+    NamespaceRole,
+    NamespaceRoles,
+    NamespaceRolesArgs,
+    group_of,
+)
 from pulumi_holdfast.kubernetes.network import API_VERSION, KIND, NAME
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
@@ -75,9 +79,18 @@ def _roles(tenant: KubeClient) -> None:
             tenant.apply({**each.inputs, "apiVersion": RBAC, "kind": kind}, field_manager="tests")
 
 
-def may(tenant: KubeClient, role: NamespaceRole, verb: str, group: str, resource: str) -> bool:
-    """Whether the API server lets a user with a role in `tabular` do this there."""
-    attributes = {"namespace": "tabular", "verb": verb, "group": group, "resource": resource}
+def may(
+    tenant: KubeClient, role: NamespaceRole, verb: str, group: str, resource: str, within: str = "tabular"
+) -> bool:
+    """Whether the API server lets a user with a role in `tabular` do this."""
+    resource, _, subresource = resource.partition("/")
+    attributes = {
+        "namespace": within,
+        "verb": verb,
+        "group": group,
+        "resource": resource,
+        "subresource": subresource,
+    }
     review: Json = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -99,6 +112,82 @@ def test_no_role_of_a_namespace_writes_network_policies(
     assert may(tenant, role, "list", "jobset.x-k8s.io", "jobsets")
     assert not may(tenant, role, verb, "networking.k8s.io", "networkpolicies")
     assert not may(tenant, role, verb, "", "namespaces"), "their labels are what policies select by"
+
+
+#: What would leave the namespace, or the bounds of its jobs, and belongs to no role.
+BEYOND: tuple[tuple[str, str, str], ...] = (
+    *(
+        ("create", "", f"pods{subresource}")
+        for subresource in (
+            "",
+            "/exec",
+            "/attach",
+            "/portforward",
+            "/proxy",
+            "/ephemeralcontainers",
+            "/binding",
+            "/eviction",
+        )
+    ),
+    ("patch", "", "pods"),
+    ("patch", "", "pods/status"),
+    ("patch", "", "pods/resize"),
+    ("deletecollection", "", "pods"),
+    *(
+        ("create", "", each)
+        for each in ("services", "endpoints", "events", "persistentvolumeclaims", "podtemplates", "secrets")
+    ),
+    ("get", "", "secrets"),
+    ("get", "", "services/proxy"),
+    ("create", "", "serviceaccounts/token"),
+    *(("patch", "", each) for each in ("resourcequotas", "limitranges", "serviceaccounts")),
+    *(("create", "apps", each) for each in ("deployments", "daemonsets", "statefulsets", "replicasets")),
+    *(("create", "batch", each) for each in ("jobs", "cronjobs")),
+    *(("create", "ray.io", each) for each in ("rayclusters", "rayservices", "raycronjobs")),
+    *(("patch", "ray.io", f"rayjobs/{each}") for each in ("status", "finalizers")),
+    *(("patch", "jobset.x-k8s.io", f"jobsets/{each}") for each in ("status", "finalizers")),
+    *(("patch", "holdfast.dev", each) for each in ("fallbackpolicies", "fallbackpolicies/status")),
+    ("create", "coordination.k8s.io", "leases"),
+    ("create", "discovery.k8s.io", "endpointslices"),
+    ("create", "policy", "poddisruptionbudgets"),
+    ("create", "resource.k8s.io", "resourceclaims"),
+    ("create", "networking.k8s.io", "ingresses"),
+    *(("create", "rbac.authorization.k8s.io", each) for each in ("roles", "rolebindings")),
+)
+
+
+@pytest.mark.usefixtures("_roles")
+@pytest.mark.parametrize("role", NamespaceRole)
+def test_no_role_of_a_namespace_has_rights_beyond_its_jobs(tenant: KubeClient, role: NamespaceRole) -> None:
+    assert [each for each in BEYOND if may(tenant, role, *each)] == []
+    elsewhere = [
+        (verb, group, resource, within)
+        for verb in ("create", "patch", "delete", "get")
+        for group, resource in (
+            ("jobset.x-k8s.io", "jobsets"),
+            ("ray.io", "rayjobs"),
+            ("", "configmaps"),
+            ("", "pods"),
+            ("", "persistentvolumeclaims"),
+            ("coordination.k8s.io", "leases"),
+            ("", "events"),
+        )
+        for within in ("vision", "holdfast-system", "kube-system", "")
+        if may(tenant, role, verb, group, resource, within)
+    ]
+    assert elsewhere == []
+    for group, resource in (
+        ("scheduling.k8s.io", "priorityclasses"),
+        ("node.k8s.io", "runtimeclasses"),
+        ("karpenter.sh", "nodepools"),
+        ("", "nodes"),
+        ("", "persistentvolumes"),
+        ("", "namespaces"),
+    ):
+        assert not any(
+            may(tenant, role, verb, group, resource, "")
+            for verb in ("create", "patch", "delete", "get", "list")
+        )
 
 
 @pytest.fixture(autouse=True, scope="module")

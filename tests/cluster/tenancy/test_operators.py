@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
 from pulumi_holdfast.kubernetes.operators.operator_access import (
     JOBSET_RULES,
@@ -14,6 +14,7 @@ from pulumi_holdfast.kubernetes.operators.operator_access import (
     RAY_ROLE,
     RAY_SUBJECT,
 )
+from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_PRIORITY_CLASS
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT, JOBSET_ACCOUNT, KUBERAY_ACCOUNT
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
@@ -250,6 +251,14 @@ def a_job(within: str) -> Json:
         "metadata": {"name": "stolen", "namespace": within},
         "spec": {"template": template},
     }
+
+
+def test_the_pods_of_both_operators_have_a_priority_that_no_training_pod_reaches(
+    charts: OperatorCluster,
+) -> None:
+    for within in ("jobset-system", "kuberay-system"):
+        pods = charts.client.list("v1", "Pod", namespace=within)
+        assert [obj(each["spec"])["priorityClassName"] for each in pods] == [SYSTEM_PRIORITY_CLASS]
 
 
 @pytest.mark.parametrize("within", ["kube-system", "holdfast-system", "web"])

@@ -39,6 +39,21 @@ def of_pods(kind: str, term: Json, *, preferred: bool = False) -> Json:
     }
 
 
+def of_nodes(*terms: Json) -> Json:
+    """An affinity with these terms on nodes."""
+    return {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}
+    }
+
+
+SPREAD: Json = {
+    "maxSkew": 1,
+    "topologyKey": "kubernetes.io/hostname",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {},
+}
+
+
 def toleration(**fields: str) -> Json:
     """The fields of a pod with one toleration."""
     return {"tolerations": [fields]}
@@ -77,6 +92,14 @@ ATTACKS: Mapping[str, tuple[str, Json]] = {
         "training-pods",
         toleration(key="node-role.kubernetes.io/control-plane", operator="Exists"),
     ),
+    "a toleration of nodes without their network policies": (
+        "training-pods",
+        toleration(key="node.cilium.io/agent-not-ready", operator="Exists"),
+    ),
+    "a toleration of nodes that Karpenter has not set up": (
+        "training-pods",
+        toleration(key="karpenter.sh/unregistered", operator="Exists"),
+    ),
     "a toleration of every reservation": (
         "training-pods",
         toleration(key="holdfast.dev/reserved-for", operator="Exists"),
@@ -87,6 +110,11 @@ ATTACKS: Mapping[str, tuple[str, Json]] = {
     "a file system of another namespace, without a claim": (
         "training-pods",
         volume(csi={"driver": "file.csi.azure.com", "volumeAttributes": {"shareName": "home"}}),
+    ),
+    "a disk of another": ("training-pods", volume(awsElasticBlockStore={"volumeID": "vol-1"})),
+    "a network disk of another": (
+        "training-pods",
+        volume(iscsi={"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
     ),
     "an anti-affinity that keeps all namespaces out of a zone": (
         "training-pods",
@@ -170,6 +198,14 @@ def bounds(admitted_pod: Json) -> list[list[tuple[str, list[str]]]]:
         {"affinity": required_affinity([expression(POOL, "NotIn", "cpu")], [expression("a", "Exists")])},
         {"nodeSelector": {"kubernetes.io/hostname": "node-of-another"}},
         {"nodeSelector": {"holdfast.dev/system": "true"}},
+        {"nodeSelector": {POOL: OF_LADDER}},
+        {"affinity": required_affinity([])},
+        {"affinity": of_nodes({"matchFields": [expression("metadata.name", "In", "system-1")]})},
+        {"schedulingGates": [{"name": "example.com/wait"}]},
+        {"hostAliases": [{"ip": "10.0.0.1", "hostnames": ["of-another"]}]},
+        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "of-another"}]},
+        {"topologySpreadConstraints": [SPREAD], "shareProcessNamespace": True},
+        volume(projected={"sources": [{"serviceAccountToken": {"path": "token", "audience": "of-another"}}]}),
     ],
 )
 def test_every_pod_needs_a_pool_of_its_ladder(tenant: KubeClient, spec: Json) -> None:

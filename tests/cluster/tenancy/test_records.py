@@ -75,6 +75,11 @@ def test_only_the_controller_changes_a_record(
         for other in ("forged", None):
             with pytest.raises(ApiError, match="training-records"):
                 annotate(tenant, other)
+        applied: Json = {"name": "train", "namespace": "tabular", "annotations": {labels.STATE: "forged"}}
+        with pytest.raises(ApiError, match="training-records"):
+            tenant.apply(
+                {**job, "metadata": {**obj(job["metadata"]), **applied}}, field_manager="x", force=True
+            )
         tenant.merge_patch(version, kind, "train", {"metadata": {"labels": {"a": "b"}}}, namespace="tabular")
         tenant.merge_patch(
             version, kind, "train", {"metadata": {"annotations": {labels.STOP: "true"}}}, namespace="tabular"

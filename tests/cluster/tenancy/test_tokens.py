@@ -11,12 +11,14 @@ from pulumi_holdfast.ladder.labels import (
     CONTROLLER_NAMESPACE,
     FIRST_CREATED,
     POOL,
+    PREDECESSOR,
     RECREATE,
     STATE,
     SUCCESSOR_OF,
 )
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from tests.support.builders.training_jobs import (
+    container,
     jobset,
     pod,
     pod_template,
@@ -24,7 +26,7 @@ from tests.support.builders.training_jobs import (
     replicated_job,
     worker_group,
 )
-from tests.support.clusters.admission import refusal
+from tests.support.clusters.admission import refusal, wait_until_enforced
 from tests.support.json_objects import obj
 
 pytestmark = pytest.mark.cluster
@@ -36,17 +38,23 @@ OPERATORS = (("jobset-system", "jobset-controller"), ("kuberay-system", "kuberay
 STAYS = {"holdfast.dev/fallback": "false"}
 
 
-def successor(name: str = "any-0badc0de", namespace: str = "tabular", **head: JsonValue) -> Json:
-    """A RayJob that looks like a successor, of a RayJob that never was."""
+def failing(**spec: JsonValue) -> Json:
+    """A RayJob `any` that asks to be created again when it has failed."""
     made = rayjob(worker_group(pod_template()), labels=STAYS)
-    cluster = obj(obj(made["spec"])["rayClusterSpec"])
-    group: Json = {**obj(cluster["headGroupSpec"]), **head}
-    annotations = {RECREATE: "true", STATE: "{}", SUCCESSOR_OF: "any", FIRST_CREATED: "2030-05-01T11:00:00Z"}
-    return {
-        **made,
-        "metadata": {"name": name, "namespace": namespace, "labels": STAYS, "annotations": annotations},
-        "spec": {**obj(made["spec"]), "rayClusterSpec": {**cluster, "headGroupSpec": group}},
+    metadata: Json = {
+        "name": "any",
+        "namespace": "tabular",
+        "labels": STAYS,
+        "annotations": {RECREATE: "true"},
     }
+    return {**made, "metadata": metadata, "spec": {**obj(made["spec"]), **spec}}
+
+
+def successor(name: str = "any-0badc0de", **spec: JsonValue) -> Json:
+    """A RayJob that looks like a successor of `any`."""
+    made = failing(**spec)
+    annotations = {RECREATE: "true", STATE: "{}", SUCCESSOR_OF: "any", FIRST_CREATED: "2030-05-01T11:00:00Z"}
+    return {**made, "metadata": {**obj(made["metadata"]), "name": name, "annotations": annotations}}
 
 
 def test_the_controllers_token_creates_no_pod_and_no_job_but_a_successor(account: Accounts) -> None:
@@ -69,11 +77,47 @@ def test_the_controllers_token_creates_no_pod_and_no_job_but_a_successor(account
     assert WRITES in refusal(controller, successor("any-program"))
 
 
-def test_a_forged_successor_of_the_controllers_token_stays_within_its_namespace(account: Accounts) -> None:
+def cluster_of(**head: JsonValue) -> Json:
+    """The cluster of a RayJob whose head has these fields."""
+    cluster = obj(obj(failing()["spec"])["rayClusterSpec"])
+    return {**cluster, "headGroupSpec": {**obj(cluster["headGroupSpec"]), **head}}
+
+
+def test_the_controllers_token_creates_no_successor_but_of_a_failed_rayjob_with_its_program(
+    tenant: KubeClient, account: Accounts
+) -> None:
     controller = account(CONTROLLER_NAMESPACE, CONTROLLER)
-    # What no policy can know: whether a RayJob `any` has failed, and what its program was.
-    assert not refusal(controller, successor())
-    assert "'training-inside'" in refusal(controller, successor(serviceType="LoadBalancer"))
+    uid = str(obj(tenant.create(failing())["metadata"])["uid"])
+    own = f"any-{uid[:8]}"
+    assert WRITES in refusal(controller, successor(own)), "it has not failed"
+    failed: Json = {"status": {"jobDeploymentStatus": "Failed"}}
+    tenant.merge_patch("ray.io/v1", "RayJob", "any", failed, namespace="tabular", subresource="status")
+    elsewhere = worker_group(pod_template(spec={"nodeSelector": {POOL: "cpu"}}))
+    wait_until_enforced(controller, lambda client: not refusal(client, successor(own)))
+    moved = successor(own, suspend=True, rayClusterSpec={**cluster_of(), "workerGroupSpecs": [elsewhere]})
+    assert not refusal(controller, moved)
+    forged = successor()
+    annotations = {
+        **obj(obj(forged["metadata"])["annotations"]),
+        PREDECESSOR: "0badc0de-0000-0000-0000-000000000000",
+    }
+    theft = pod_template(spec={"containers": [{**container(), "image": "evil.example.com/x"}]})
+    for attack in (
+        forged,
+        {**forged, "metadata": {**obj(forged["metadata"]), "annotations": annotations}},
+        successor(own, entrypoint="sh -c 'steal checkpoints'"),
+        successor(own, backoffLimit=100),
+        successor(own, rayClusterSpec=cluster_of(template=theft)),
+        successor(own, rayClusterSpec=cluster_of(serviceType="LoadBalancer")),
+        successor(own, rayClusterSpec={**cluster_of(), "workerGroupSpecs": [worker_group(theft)]}),
+        successor(own, rayClusterSpec={**cluster_of(), "workerGroupSpecs": [elsewhere, elsewhere]}),
+        {**successor(own), "metadata": {**obj(successor(own)["metadata"]), "namespace": "vision"}},
+    ):
+        assert WRITES in refusal(controller, attack)
+    tenant.delete("ray.io/v1", "RayJob", "any", namespace="tabular")
+
+
+def test_kuberays_token_creates_no_pod_beyond_the_bounds(account: Accounts) -> None:
     kuberay = account(*OPERATORS[1])
     foreign = pod(namespace="tabular", spec={"nodeSelector": {POOL: "a100"}})
     assert "'training-pools'" in refusal(kuberay, foreign)

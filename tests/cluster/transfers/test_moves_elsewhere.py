@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from pulumi_holdfast.controller.kube.client import ApiError
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import LADDER
 from pulumi_holdfast.ladder.ladder import ELSEWHERE_NEEDS_TIMEOUT

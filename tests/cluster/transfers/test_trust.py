@@ -16,7 +16,7 @@ import pytest
 import yaml
 from pulumi import Output
 
-from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
+from pulumi_holdfast.aws.control_plane.access import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.controller.kube.access import from_kubeconfig
 from pulumi_holdfast.controller.kube.client import (
     JOB,
@@ -31,13 +31,14 @@ from pulumi_holdfast.controller.kube.client import (
 )
 from pulumi_holdfast.controller.kube.connection import Connection
 from pulumi_holdfast.controller.kube.objects import annotations_of, uid_of
-from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess, role_ref
+from pulumi_holdfast.kubernetes.fallback_controller.access import ControllerAccess
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import kubeconfig
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     TransferPolicy,
     account_from,
 )
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.kubernetes.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, COPY_OF, PERMIT
@@ -206,6 +207,7 @@ def _prepare_there(client: KubeClient, services: TokenServices) -> None:
                 ladder=Ladder(tiers=(Tier(pool="a100"),)),
                 checkpoint_uri="s3://checkpoints",
                 accepted=accounts if name == ACCEPTING else (),
+                bounded=False,
             )
             TrainingNamespace(name, args)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from pulumi_holdfast.kubernetes.monitoring.dashboard import PANELS
+from pulumi_holdfast.kubernetes.monitoring import PANELS
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.output import say
 from pulumi_holdfast.rehearsal.paths import Workspace

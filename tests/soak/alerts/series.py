@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS, rule_group
+from pulumi_holdfast.kubernetes.monitoring import ALERTS, rule_group
 from pulumi_holdfast.ladder.json import Json
 
 _LEADER: Final = 'holdfast_fallback_leader{pod="controller-%d"}'

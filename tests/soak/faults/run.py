@@ -38,6 +38,7 @@ from tests.soak.faults.manifests import (
 )
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Link, Plan, Side, Step, Strike, Wait
+from tests.soak.faults.programs import real_programs
 from tests.soak.faults.two_clusters import Between, Overlaps
 from tests.support.clusters.transfers import CLUSTER, allow_copies
 
@@ -94,6 +95,9 @@ def run_faults(
         ]
         at_home = sides[Side.HOME]
         stack.enter_context(Programs(at_home.recorder, paced, at_home.injector.complete).running())
+        programs = real_programs(home, policy) if there is None else None
+        if programs is not None:
+            stack.enter_context(programs.followed())
         home.apply_at_once(manifests)
         say(f"{len(names)} jobs created")
         run.settle()
@@ -104,7 +108,10 @@ def run_faults(
         for side in sides.values():
             side.injector.recover()
         run.settle()
-        left = [f"{each} ({side})" for side in sides for each in wait_for_releases(environments[side].client)]
+        left = programs.problems() if programs is not None else []
+        left += [
+            f"{each} ({side})" for side in sides for each in wait_for_releases(environments[side].client)
+        ]
         while True:
             with run.frozen():
                 # A job may have started a failback since; the check needs settled jobs.

@@ -14,22 +14,28 @@ from pulumi_holdfast.aws.control_plane.access import (
     GroupMembersArgs,
     NodeAccess,
     NodeAccessArgs,
+    TrustedIssuer,
+    TrustedIssuerArgs,
 )
 from pulumi_holdfast.aws.control_plane.addon_versions import (
     KUBERNETES_VERSIONS,
     AddonVersions,
     addon_versions,
 )
-from pulumi_holdfast.aws.control_plane.component import EksCluster, EksClusterArgs
+from pulumi_holdfast.aws.control_plane.component import (
+    EksCluster,
+    EksClusterArgs,
+    ExistingEksCluster,
+    ExistingEksClusterArgs,
+)
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.aws.control_plane.trusted_issuer import TrustedIssuer, TrustedIssuerArgs
 from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
+from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
 from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
-from pulumi_holdfast.aws.spot_service_linked_role import spot_service_linked_role
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
@@ -132,7 +138,6 @@ def _checkpoint_access(key: str | None) -> object:
             cluster_name=CLUSTER,
             namespace="vision",
             bucket_arn="arn:aws:s3:::checkpoints-0a1b2c3",
-            prefix="vision",
             key_arn=key,
         ),
     )
@@ -152,6 +157,17 @@ def _pull_through_cache() -> object:
 #: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
+    "existing-cluster": lambda: ExistingEksCluster(
+        "cluster",
+        ExistingEksClusterArgs(
+            cluster_name=CLUSTER,
+            region="us-west-2",
+            endpoint="https://e",
+            certificate_authority="YQ==",
+            issuer="https://i",
+            security_group_id="sg-1",
+        ),
+    ),
     "trusted-issuer": lambda: TrustedIssuer(
         "issuer",
         TrustedIssuerArgs(cluster_name=CLUSTER, cluster="home", issuer="https://i", audience="https://a"),

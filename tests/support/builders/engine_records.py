@@ -62,8 +62,8 @@ def event(**kind: Any) -> EngineEvent:
     return EngineEvent.from_json({"sequence": 1, "timestamp": 1, **kind})  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
 
 
-def an_error(message: str, *, of: str = "") -> EngineEvent:
-    return event(diagnosticEvent={"message": message, "color": "never", "severity": "error", "urn": of})
+def an_error(message: str, *, of: str = "", severity: str = "error") -> EngineEvent:
+    return event(diagnosticEvent={"message": message, "color": "never", "severity": severity, "urn": of})
 
 
 def a_violation(**overrides: str) -> EngineEvent:

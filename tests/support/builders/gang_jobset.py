@@ -16,8 +16,9 @@ def gang_jobset(
     failure_policy: Json,
     pod: "Json | None" = None,
     annotations: "Json | None" = None,
+    labels: "Json | None" = None,
 ) -> Json:
-    """Return a JobSet with `pods` pods in a pool that request `cpu`; `pod` adds fields to their spec."""
+    """Return a JobSet with `pods` pods in a pool that request `cpu`; `pod` adds fields to their spec, and `annotations` and `labels` are theirs."""
     spec: Json = {
         "restartPolicy": "Never",
         "nodeSelector": {POOL: pool},
@@ -29,7 +30,7 @@ def gang_jobset(
         "completions": pods,
         "backoffLimit": 0,
         "podFailurePolicy": {"rules": [_DISRUPTED]},
-        "template": {"metadata": {"annotations": annotations or {}}, "spec": spec},
+        "template": {"metadata": {"annotations": annotations or {}, "labels": labels or {}}, "spec": spec},
     }
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",

@@ -257,7 +257,7 @@ CHANGES: tuple[Change, ...] = (
     Change(what="current objects expire", rule="checkpoint-storage-protected", stacks=AWS,
            apply=_set(":BucketLifecycleConfiguration", {"days": 30.0}, "rules", 0, "expiration")),
     Change(what="the bucket is not protected", rule="checkpoint-storage-protected", stacks=("aws-prod",),
-           apply=_unprotected("s3/bucket:Bucket", "main-checkpoints-bucket")),
+           apply=_unprotected("s3/bucket:Bucket", "main-checkpoints-vision-bucket")),
     Change(what="the bucket may be made public", rule="checkpoint-storage-protected", stacks=GCP,
            apply=_set("storage/bucket:Bucket", "inherited", "publicAccessPrevention")),
     Change(what="the bucket takes access lists", rule="checkpoint-storage-protected", stacks=GCP,

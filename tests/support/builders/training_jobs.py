@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pulumi_holdfast.kubernetes.admission.rules import karpenter_rules
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import FOLLOWS, GPU_RESOURCE, CapacityType
 from pulumi_holdfast.ladder.pools import Pool

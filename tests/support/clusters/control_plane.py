@@ -10,7 +10,7 @@ import psutil
 import yaml
 
 from pulumi_holdfast.controller.kube.objects import name_of
-from pulumi_holdfast.kubernetes.fallback_policy.definition import DEFINITION, definition_spec
+from pulumi_holdfast.kubernetes.fallback_policy import DEFINITION, definition_spec
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane
 from pulumi_holdfast.rehearsal.control_plane.configuration import COMPONENTS

@@ -14,9 +14,14 @@ from pulumi_holdfast.kubernetes.fallback_controller.access import (
     LEASE_RULES,
     PLACEHOLDER_RULES,
     SUBJECT,
-    role_ref,
 )
-from pulumi_holdfast.kubernetes.fallback_controller.write_policy import NAME, binding_spec, policy_spec
+from pulumi_holdfast.kubernetes.fallback_controller.write_policy import (
+    NAME,
+    binding_spec,
+    policy_spec,
+    predecessor_specs,
+)
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 from pulumi_holdfast.rehearsal.control_plane.configuration import read_cluster, render_kubeconfig
@@ -74,6 +79,14 @@ def limit_controller(client: KubeClient, *, transfers: bool = False) -> None:
         *rights(),
         {"apiVersion": _ADMISSION, "kind": "ValidatingAdmissionPolicy", **policy},
         {"apiVersion": _ADMISSION, "kind": "ValidatingAdmissionPolicyBinding", **binding},
+        *(
+            {"apiVersion": _ADMISSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+            for name, (patch, bound) in predecessor_specs().items()
+            for kind, spec in (
+                ("MutatingAdmissionPolicy", patch),
+                ("MutatingAdmissionPolicyBinding", {"policyName": name, **bound}),
+            )
+        ),
     ):
         client.apply(manifest, field_manager="test")
 

@@ -10,7 +10,7 @@ from typing import Final, cast
 from pulumi_holdfast.controller.jobs.kinds import KINDS
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, name_of
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.karpenter_pool import KWOK
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import LADDER, STATE

@@ -21,9 +21,8 @@ from pulumi_holdfast.kubernetes.admission.job_admission import capacity_selectio
 from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME
 from pulumi_holdfast.kubernetes.admission.job_validation import job_validations
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND, ladder_spec
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     CONTROLLER,
@@ -40,9 +39,9 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.ladder import UNLIMITED, Failures, Ladder, Tier
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
+from pulumi_holdfast.ladder.reachability.facts import read_tiers
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.paths import Workspace
 from tests.support.builders.training_jobs import (

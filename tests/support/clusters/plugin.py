@@ -12,8 +12,8 @@ from typing import Final, cast
 import yaml
 
 from pulumi_holdfast.cli.kubectl.bundle import build
-from pulumi_holdfast.kubernetes.fallback_controller.access import role_ref
-from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole, namespace_rules
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
+from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRole, namespace_rules
 from pulumi_holdfast.ladder.json import Json
 from tests.support.clusters.operators import STACK
 from tests.support.clusters.reconciler import NAMESPACE, LoopCluster, Replica, replica

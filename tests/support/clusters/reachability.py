@@ -19,7 +19,7 @@ from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, ZONE, CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue
 from pulumi_holdfast.ladder.reachability.affinity import ABSENT, OTHERS, any_holds
-from pulumi_holdfast.ladder.reachability.node_selection import alternatives
+from pulumi_holdfast.ladder.reachability.pod_capacity import alternatives
 from pulumi_holdfast.ladder.reachability.shape import Resources
 from pulumi_holdfast.program import resources
 from pulumi_holdfast.program.resources import cpu_millis, memory_mib

@@ -20,9 +20,9 @@ from urllib.error import URLError
 from pulumi_holdfast.config import versions
 from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod, pod_selectors
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.operators.job_operators import jobset_values, kuberay_values
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_TYPE,
     CONTROLLER_NAMESPACE,
@@ -421,7 +421,7 @@ def jobset(
     )
 
 
-def with_pods(job: Json, **fields: str) -> Json:
+def with_pods(job: Json, **fields: JsonValue) -> Json:
     """A JobSet whose pods have these fields."""
     spec = obj(job["spec"])
     (first,) = objects(spec["replicatedJobs"])

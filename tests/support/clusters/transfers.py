@@ -15,12 +15,7 @@ from pulumi_holdfast.controller.kube.access import from_kubeconfig
 from pulumi_holdfast.controller.kube.client import ApiError, Client, Unreachable
 from pulumi_holdfast.controller.kube.connection import Connection
 from pulumi_holdfast.controller.other_clusters.transfers import SomethingRemains, Transfers
-from pulumi_holdfast.kubernetes.fallback_controller.access import (
-    COPY_RULES,
-    SUBJECT,
-    TRANSFER_RULES,
-    role_ref,
-)
+from pulumi_holdfast.kubernetes.fallback_controller.access import COPY_RULES, SUBJECT, TRANSFER_RULES
 from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     COPIES_POLICY,
     HOME_POLICY,
@@ -28,6 +23,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import (
     home_policy_spec,
 )
 from pulumi_holdfast.kubernetes.fallback_controller.write_policy import binding_spec
+from pulumi_holdfast.kubernetes.kubernetes_object import role_ref
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     CONTROLLER_NAMESPACE,

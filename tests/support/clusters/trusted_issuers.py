@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from pulumi_holdfast.azure.control_plane import trusted_issuer as aks
-from pulumi_holdfast.gcp.control_plane import trusted_issuer as gke
+from pulumi_holdfast.azure.control_plane import access as aks
+from pulumi_holdfast.gcp.control_plane import access as gke
 from tests.support.clusters.token_services import Keys, TokenServices, Trust
 from tests.support.fakes.cloud_outputs import CLIENT, PRINCIPAL
 from tests.support.fakes.pulumi_engine import record

@@ -24,6 +24,7 @@ CLUSTER = "aws:cloudcontrol/getResource:getResource"
 TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
 KEY = "aws:kms/getKey:getKey"
 LOG_GROUPS = "aws:cloudwatch/getLogGroups:getLogGroups"
+ADDON = "aws:eks/getAddonVersion:getAddonVersion"
 QUOTA = "aws:servicequotas/getServiceQuota:getServiceQuota"
 
 
@@ -35,6 +36,7 @@ def account(
     offered: Mapping[str, frozenset[str]] | None = None,
     available: Mapping[CapacityType, frozenset[str]] | None = None,
     quotas: Mapping[str, float] | None = None,
+    addons: Mapping[str, str] | None = None,
     existing: Existing | None = None,
     failed_queries: tuple[str, ...] = (),
 ) -> Account:
@@ -47,6 +49,7 @@ def account(
         offered=dict.fromkeys(everything, frozenset(ZONES)) if offered is None else offered,
         available=dict.fromkeys(CapacityType, everything) if available is None else available,
         quotas={} if quotas is None else quotas,
+        addons={} if addons is None else addons,
         existing=existing or Existing(),
         failed_queries=failed_queries,
     )
@@ -63,6 +66,7 @@ def answers(token: str, arguments: Json) -> Json:
         OFFERINGS: {"instanceTypes": [name for name, _ in pairs], "locations": [zone for _, zone in pairs]},
         TYPES: {"instanceTypes": names},
         CLUSTERS: {"names": []},
+        ADDON: {**arguments, "id": "any", "version": "v99.0.0-eksbuild.1"},
         TAGGED: {"resourceTagMappingLists": []},
         LOG_GROUPS: {"logGroupNames": []},
         ROLES: {"arns": [SPOT_ROLE], "names": ["AWSServiceRoleForEC2Spot"]},

@@ -53,6 +53,12 @@ def lustre(field: str, fix: str, **given: JsonValue) -> Mistake:
 
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
+    "the size of a pool in other words": wrong(".pools[0].max_size", 20, "Write maxNodes.", without=[".pools[0].maxNodes"]),
+    "spot as a field": wrong(".pools[2].spot", True, "Write capacity: spot", without=[".pools[2].capacity"]),
+    "pools in other words": (lambda document: document.update(nodePools=document.pop("pools")), ".nodePools", 'Write "pools".'),
+    "a timeout by half its name": wrong(".namespaces[0].ladder[0].timeout", "10m", 'Write "procurementTimeout".'),
+    "a disk in other words": wrong(".pools[0].diskSize", "500Gi", "Write diskGiB."),
+    "the name of a GPU": (changed(".pools[2]", instanceTypes=["h100"]), ".pools[2].instanceTypes[0]", 'Write "p5.'),
     "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
     "a reserved pool without a reservation": reserved(".pools[2]", "", "Add `reservation: {id: cr-0123456789abcdef0}`.", P5),
     "a reservation on a spot pool": (changed(".pools[2]", reservation=BLOCK), ".pools[2].reservation", "Write capacity: reserved, or remove reservation."),

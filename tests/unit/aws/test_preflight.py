@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from pulumi_holdfast.aws.config.sections import AwsNewNetwork, AwsPlatform
-from pulumi_holdfast.aws.preflight import Account
 from pulumi_holdfast.aws.preflight.checks import (
+    Account,
     Existing,
     keeps_checkpoint_key,
     preflight_problems,
@@ -73,6 +73,8 @@ SMALL_SPOT: Document = {"capacity": "spot", "families": ["c7i", "c6i"], "sizes":
 @pytest.mark.parametrize(
     ("change", "found", "fields", "reason"),
     [
+        (changed(""), account(addons={"coredns": "v1.14.3-eksbuild.22"}), [".cluster.addons.coredns"], "EKS would reject the add-on after the cluster is made"),
+        (changed(".cluster", addons={"coredns": "v1.14.3-eksbuild.9"}), account(addons={"coredns": "v1.14.3-eksbuild.22"}), [], "an older build"),
         (missing(".account", "")[0], account(number="210987654321"), [], "the stack names no account"),
         (changed(""), account(zones=("us-west-2a", "us-west-2b", "us-west-2d")), [".network.zones[2]"], "zones differ from account to account"),
         (changed(".network", zones=4), account(zones=ZONES[:3]), [".network.zones"], "a subnet would have no place"),

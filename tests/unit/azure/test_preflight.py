@@ -10,11 +10,11 @@ import pytest
 
 from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
-from pulumi_holdfast.azure.preflight import Subscription, check_subscription
-from pulumi_holdfast.azure.preflight.checks import preflight_problems
+from pulumi_holdfast.azure.preflight.checks import Subscription, preflight_problems
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks
 from pulumi_holdfast.azure.preflight.queries import (
     api_server_of,
+    check_subscription,
     connection_error,
     query_subscription,
     unreachable_api_server,

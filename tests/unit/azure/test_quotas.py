@@ -14,10 +14,8 @@ import pytest
 from pulumi_holdfast.azure.config.sections import AzurePlatform
 from pulumi_holdfast.azure.preflight import queries
 from pulumi_holdfast.azure.preflight.checks import Subscription, preflight_warnings
-from pulumi_holdfast.azure.preflight.quotas import LocationLimits, location_limits
-from pulumi_holdfast.azure.preflight.usage import subscription_quota_uses
-from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
-from pulumi_holdfast.config.preflight.quotas import QuotaUse, report
+from pulumi_holdfast.azure.preflight.quotas import LocationLimits, location_limits, subscription_quota_uses
+from pulumi_holdfast.config.preflight import CommandResult, QuotaUse, report
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.azure_stacks import PLATFORMS
 

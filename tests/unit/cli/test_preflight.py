@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_holdfast.cli import preflight
-from pulumi_holdfast.config.preflight.quotas import QuotaUse
+from pulumi_holdfast.config.preflight import QuotaUse
 
 
 def use(granted: float | None) -> QuotaUse:

@@ -17,7 +17,7 @@ from pulumi_holdfast.azure.pools import pool_summaries as azure_pools
 from pulumi_holdfast.config.namespace import NamespaceSection
 from pulumi_holdfast.config.reachability import pool_facts, reachability_problems, reachability_warnings
 from pulumi_holdfast.gcp.pools import pool_summaries as gcp_pools
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object
 from pulumi_holdfast.ladder.labels import INSTANCE_TYPE, ZONE, CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.ladder.pools import Pool

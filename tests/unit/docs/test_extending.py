@@ -20,6 +20,10 @@ FACTS: Final = {
     "components/pulumi_holdfast/kubernetes/admission/pod_admission.py": "the first version with MutatingAdmissionPolicy v1",
     "components/pulumi_holdfast/kubernetes/admission/rules.py": "the first version with MutatingAdmissionPolicy v1",
     "components/pulumi_holdfast/controller/jobs/pod_templates.py": "the version of a measurement",
+    "README.md": "the oldest version that is supported",
+    "docs/getting-started-aws.md": "the oldest version that is supported",
+    "docs/getting-started-azure.md": "the oldest version that is supported",
+    "docs/getting-started-gcp.md": "the oldest version that is supported",
 }
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.aws.network import ISOLATED_SERVICES
-from pulumi_holdfast.aws.preflight.checks import quota_demands
+from pulumi_holdfast.aws.preflight.quotas import quota_demands
 from pulumi_holdfast.azure import role_assignments as azure
 from pulumi_holdfast.azure.config.sections import AzurePlatform, Login, Scaling
 from pulumi_holdfast.azure.control_plane.access import KUBELOGIN
@@ -25,7 +25,7 @@ from pulumi_holdfast.gcp.config.sections import GcpPlatform, Upgrades
 from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs, account_id
 from pulumi_holdfast.gcp.pools import grace_of_user_pods
-from pulumi_holdfast.gcp.preflight.queries import zones_of_cluster
+from pulumi_holdfast.gcp.preflight.quotas import zones_of_cluster
 from pulumi_holdfast.kubernetes.operators.charted_operator import UPSTREAM
 from pulumi_holdfast.kubernetes.training_namespace import service_account_of
 from pulumi_holdfast.ladder.labels import GKE_SPOT, CapacityType

@@ -120,7 +120,7 @@ def test_ray_is_of_the_version_that_resuming_was_tried_with(cloud: str) -> None:
         re.findall(r'rayVersion: "(.+)"', manifest)
     )
     assert len(versions) == 1
-    assert f"ray[train]=={versions.pop()}\n" in TRIED
+    assert f"ray[default,train]=={versions.pop()}\n" in TRIED
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.config.naming import gke_cluster_name, gke_environment
 from pulumi_holdfast.gcp.config.sections import GcpPlatform
-from pulumi_holdfast.gcp.preflight import Project
-from pulumi_holdfast.gcp.preflight.checks import SubnetworkRanges, preflight_problems, preflight_warnings
-from pulumi_holdfast.gcp.preflight.queries import ProjectQueries, zones_of_cluster
+from pulumi_holdfast.gcp.preflight.checks import (
+    Project,
+    SubnetworkRanges,
+    preflight_problems,
+    preflight_warnings,
+)
+from pulumi_holdfast.gcp.preflight.queries import ProjectQueries
+from pulumi_holdfast.gcp.preflight.quotas import zones_of_cluster
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.ladder import is_dns_label
 from pulumi_holdfast.stack_program import run

@@ -6,11 +6,16 @@ from math import inf
 
 import pytest
 
-from pulumi_holdfast.config.preflight.cloud_commands import CommandResult
-from pulumi_holdfast.config.preflight.quotas import QuotaUse, report
+from pulumi_holdfast.config.preflight import CommandResult, QuotaUse, report
 from pulumi_holdfast.gcp.preflight.checks import preflight_warnings
-from pulumi_holdfast.gcp.preflight.quotas import Quota, QuotaRow, granted_in, quota_uses, takes_of
-from pulumi_holdfast.gcp.preflight.usage import project_quota_uses
+from pulumi_holdfast.gcp.preflight.quotas import (
+    Quota,
+    QuotaRow,
+    granted_in,
+    project_quota_uses,
+    quota_uses,
+    takes_of,
+)
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import machine_catalogue, with_attached

@@ -9,7 +9,7 @@ import pytest
 
 from pulumi_holdfast.cli.bootstrap import command
 from pulumi_holdfast.cli.bootstrap.command import OUTPUT, BootstrapPlan, bootstrap, cloud_plan, plan_of
-from pulumi_holdfast.config.preflight.cloud_commands import CommandResult, Words, run_command
+from pulumi_holdfast.config.preflight import CommandResult, Words, run_command
 from pulumi_holdfast.ladder.errors import ConfigError
 from tests.support.aws_commands import option_problems
 from tests.support.doc_pages import DocPage

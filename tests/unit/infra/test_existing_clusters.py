@@ -9,7 +9,7 @@ from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing
 from pulumi_holdfast.azure.control_plane.access import ApiServer
 from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks, existing_aks_problems
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.config.preflight.existing_clusters import NodeGroup
+from pulumi_holdfast.config.preflight import NodeGroup
 from pulumi_holdfast.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import JsonValue

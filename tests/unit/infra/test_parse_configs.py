@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from pulumi_holdfast.aws.config.sections import AwsPlatform
 from pulumi_holdfast.azure.config.sections import AzurePlatform
+from pulumi_holdfast.config.cidrs import fewest_bits
 from pulumi_holdfast.config.fields import Section
-from pulumi_holdfast.config.network_validation import fewest_bits
 from pulumi_holdfast.config.sections import ControllerSection
 from pulumi_holdfast.gcp.config.sections import GcpPlatform
 from pulumi_holdfast.ladder.errors import Problem

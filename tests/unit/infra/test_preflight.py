@@ -6,12 +6,12 @@ from typing import NamedTuple
 import pulumi
 import pytest
 
-from pulumi_holdfast.aws.preflight import check_account
 from pulumi_holdfast.aws.preflight import checks as aws
-from pulumi_holdfast.azure.preflight import check_subscription
+from pulumi_holdfast.aws.preflight.queries import check_account
 from pulumi_holdfast.azure.preflight import checks as azure
-from pulumi_holdfast.gcp.preflight import check_project
+from pulumi_holdfast.azure.preflight.queries import check_subscription
 from pulumi_holdfast.gcp.preflight import checks as gcp
+from pulumi_holdfast.gcp.preflight.queries import check_project
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.configurations import (

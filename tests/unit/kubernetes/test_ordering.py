@@ -2,7 +2,7 @@
 
 from pulumi import CustomResource, Output
 
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import text
 

@@ -5,27 +5,30 @@ from dataclasses import replace
 import pytest
 from pulumi import Output
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, shape_object
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object, shape_object
 from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
     PodSecurity,
     TrainingNamespace,
     TrainingNamespaceArgs,
+    quota_limits,
     service_account_of,
 )
+from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.ladder import Ladder, Tier
-from pulumi_holdfast.ladder.quotas import Quota
+from pulumi_holdfast.ladder.quotas import Quota, derived_quota
 from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text, value
 from tests.support.ladders import FACTS, SHAPES
 
 URI = "file:///checkpoints/vision"
-QUOTA = Quota(cpu_millis=64_500, memory_mib=2048, gpus=96, pods=1000)
+QUOTA = Quota(cpu_millis=64_500, memory_mib=2048, gpus=96, pods=1000, storage_mib=1024, objects=300)
 ARGS = TrainingNamespaceArgs(
     namespace="vision",
     ladder=Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100"))),
     checkpoint_uri=URI,
+    quota=QUOTA,
 )
 
 
@@ -62,22 +65,46 @@ def test_the_ladder_contains_the_known_facts_of_its_pools_and_the_shapes_of_its_
 
 @pytest.mark.parametrize("preview", [False, True])
 def test_a_quota_limits_what_pools_cost_in_the_namespace(preview: bool) -> None:
-    recording = recorded(replace(ARGS, quota=QUOTA), preview=preview)
+    recording = recorded(preview=preview)
     quota = recording.one("core/v1:ResourceQuota")
-    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}, "policies need it"
+    metadata = quota.inputs["metadata"]
+    assert isinstance(metadata, dict)
+    assert (metadata["name"], metadata["namespace"]) == ("training", "vision"), "policies need it"
     assert quota.inputs["spec"] == {
         "hard": {
             "requests.cpu": "64500m",
             "requests.memory": "2Gi",
             "requests.nvidia.com/gpu": "96",
             "pods": "1000",
+            "requests.storage": "1Gi",
+            "count/configmaps": "300",
+            "count/jobsets.jobset.x-k8s.io": "300",
+            "count/rayclusters.ray.io": "300",
+            "count/rayjobs.ray.io": "300",
+            "count/jobs.batch": "2300",
+            "count/persistentvolumeclaims": "2300",
+            "count/pods": "2300",
+            "count/services": "2300",
         }
     }
     (defaults,) = objects(recording.one("core/v1:LimitRange"), "spec", "limits")
     assert defaults["defaultRequest"] == {"cpu": "10m", "memory": "16Mi"}, (
         "the API server would reject containers without requests"
     )
-    assert not recorded().of("core/v1:ResourceQuota"), "without a quota pods are unlimited"
+    assert not recorded(replace(ARGS, quota=None, bounded=False)).of("core/v1:ResourceQuota")
+
+
+def test_a_namespace_without_a_quota_gets_the_capacity_of_its_ladder() -> None:
+    facts = {"a100-spot": FACTS, "a100": FACTS, "of-another-ladder": FACTS}
+    (quota,) = recorded(replace(ARGS, quota=None, pools=facts)).of("core/v1:ResourceQuota")
+    assert quota.inputs["spec"] == {"hard": quota_limits(derived_quota([FACTS, FACTS], ()))}
+    with pytest.raises(ConfigError, match="nothing known of a100"):
+        recorded(replace(ARGS, quota=None, pools={"a100-spot": FACTS}))
+
+
+def test_the_namespace_says_how_high_the_priority_of_its_pods_may_be() -> None:
+    namespace = recorded(replace(ARGS, highest_priority=1000)).one("core/v1:Namespace")
+    assert value(namespace, "metadata", "annotations") == {"holdfast.dev/highest-priority": "1000"}
 
 
 def test_no_pod_is_admitted_before_the_network_policy_of_its_namespace() -> None:
@@ -119,7 +146,7 @@ def test_pods_get_the_checkpoint_uri_and_a_service_account_without_api_token() -
 
 
 def test_all_objects_are_created_and_deleted_with_the_namespace() -> None:
-    recording = recorded(replace(ARGS, quota=QUOTA))
+    recording = recorded()
     inside = [one for one in recording if one.name.startswith("vision-") and "Namespace" not in one.type]
     assert len(inside) == 7, (
         "service account, checkpoints, ladder, quota, default requests and two role bindings"

@@ -3,7 +3,7 @@
 import pytest
 
 from pulumi_holdfast.ladder.machines import machine_catalogue
-from pulumi_holdfast.ladder.machines.fabrics import fast_network_of, unused_network_warnings
+from pulumi_holdfast.ladder.machines.market import fast_network_of, unused_network_warnings
 
 
 @pytest.mark.parametrize(

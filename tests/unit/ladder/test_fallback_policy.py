@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import ladder_spec
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import CapacityType

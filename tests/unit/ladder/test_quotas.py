@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
-from pulumi_holdfast.ladder.quotas import BESIDE, Quota, QuotaSettings, quota_of, quota_problems
+from pulumi_holdfast.ladder.quotas import (
+    BESIDE,
+    OBJECTS,
+    OBJECTS_PER_NODE,
+    STORAGE_MIB,
+    Quota,
+    QuotaSettings,
+    quota_of,
+    quota_problems,
+)
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 
@@ -36,6 +45,8 @@ def quota(gpus: int, pods: int, *, cpus: int, nodes: int) -> Quota:
         memory_mib=nodes * 65_536 + BESIDE * 2048,
         gpus=gpus,
         pods=pods + BESIDE,
+        storage_mib=(1 + nodes) * STORAGE_MIB,
+        objects=OBJECTS + nodes * OBJECTS_PER_NODE,
     )
 
 
@@ -46,7 +57,7 @@ def quota(gpus: int, pods: int, *, cpus: int, nodes: int) -> Quota:
         (QuotaSettings(), [CPU], [], quota(0, 20 * 16, cpus=20 * 16, nodes=20), "the largest machine of a pool; a ladder of CPUs has no GPUs"),
         (QuotaSettings(), [CPU], [shape(pods=1000, gpus=1)], quota(1000, 1000, cpus=1000, nodes=20), "a gang wider than the pools is admitted; reachability reports it"),
         (QuotaSettings(gpus=32), [A100], [], quota(32, 8 * 96, cpus=8 * 96, nodes=8), "one configured number"),
-        (QuotaSettings(cpu_millis=1, memory_mib=2, gpus=32, pods=64), [A100], [], Quota(cpu_millis=1, memory_mib=2, gpus=32, pods=64), "or all"),
+        (QuotaSettings(cpu_millis=1, memory_mib=2, gpus=32, pods=64, storage_mib=0, objects=1), [A100], [], Quota(cpu_millis=1, memory_mib=2, gpus=32, pods=64, storage_mib=0, objects=1), "or all"),
         (QuotaSettings(enforced=False), [A100], [shape()], None, "with enforced: false"),
     ],
 )  # fmt: skip

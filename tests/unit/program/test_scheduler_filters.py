@@ -12,7 +12,7 @@ import pytest
 from pulumi_holdfast.ladder.json import UNKNOWN, Json, Unknown
 from pulumi_holdfast.ladder.labels import GPU_RESOURCE
 from pulumi_holdfast.ladder.reachability.affinity import ABSENT, OTHERS, any_holds
-from pulumi_holdfast.ladder.reachability.node_selection import alternatives
+from pulumi_holdfast.ladder.reachability.pod_capacity import alternatives
 from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Resources, Shape
 from pulumi_holdfast.ladder.taints import Taint, untolerated
 from pulumi_holdfast.program.jobs.pod_templates import PodTemplate

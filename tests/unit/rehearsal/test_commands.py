@@ -1,6 +1,11 @@
 """What a command prints at its end."""
 
-from pulumi_holdfast.rehearsal.commands import changes, summary, verdict_lines
+from pathlib import Path
+
+import pytest
+
+from pulumi_holdfast.rehearsal.commands import changes, say_plan, summary, verdict_lines
+from pulumi_holdfast.rehearsal.output import logged
 from tests.support.builders.engine_records import a_verdict, an_outcome
 
 
@@ -41,3 +46,20 @@ def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> Non
     (head, *_) = verdict_lines(an_outcome(verdicts=(a_verdict(urn=""),)))
     assert head.endswith("(the stack)")
     assert verdict_lines(an_outcome()) == ["  policies holdfast 0.1.0: no violations, no advisory messages"]
+
+
+def test_a_rehearsal_prints_warnings_and_the_verdicts_that_stop_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with logged(Path("/dev/null")):
+        say_plan(
+            an_outcome(
+                warnings=("warning: the quota\n  is not checked",),
+                verdicts=(a_verdict(level="advisory", message="proved"), a_verdict(message="ends on spot")),
+            )
+        )
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "warning: the quota is not checked",
+        "  MANDATORY  training-ladder-ends-on-demand  (ladder)",
+        "      ends on spot",
+    ]

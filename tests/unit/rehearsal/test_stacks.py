@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from pulumi_holdfast.cli.__main__ import main
+from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.aws.cluster import CLUSTER
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
@@ -18,13 +19,14 @@ from pulumi_holdfast.rehearsal.control_plane.configuration import (
     authentication_configuration,
     render_kubeconfig,
 )
-from pulumi_holdfast.rehearsal.engine import Audience
+from pulumi_holdfast.rehearsal.engine import Audience, Subject
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.lifecycle.program_run import read_existing
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
 from pulumi_holdfast.rehearsal.stacks.clusters_here import TRUST, ClustersHere, ConfiguredTrust
-from pulumi_holdfast.rehearsal.stacks.stack import api_server_profile
+from pulumi_holdfast.rehearsal.stacks.existing_cluster import is_owners, make_existing_cluster, named_cluster
+from pulumi_holdfast.rehearsal.stacks.stack import Stack, StackEnvironment, api_server_profile
 from pulumi_holdfast.rehearsal.stacks.user_program import UserProgram
 
 
@@ -207,3 +209,40 @@ def test_a_module_of_another_program_neither_replaces_the_programs_own_nor_is_lo
     with program.importable():
         program()
     assert sys.modules["features"] is other
+
+
+def on_an_existing_cluster(folder: Path, cloud: str) -> Stack:
+    workspace = Workspace(project_root=folder)
+    document: Json = {"cloud": cloud, "cluster": {"existing": "shared"}}
+    return Stack(
+        name="guest",
+        place="guest",
+        workspace=workspace,
+        subject=Subject(
+            program=lambda: None,
+            project={"name": "guest"},
+            settings={"config": {PLATFORM: document}},
+            packages=(),
+            cloud=cloud,
+        ),
+        environment=StackEnvironment(stack="guest", workspace=workspace, report=lambda _: None),
+    )
+
+
+def test_an_existing_cluster_that_cannot_be_made_is_refused_with_what_can_be_rehearsed(
+    tmp_path: Path,
+) -> None:
+    stack = on_an_existing_cluster(tmp_path, "gcp")
+    assert named_cluster(stack) == "shared"
+    with pytest.raises(RehearsalError, match=r"use a copy of the stack without `cluster\.existing`"):
+        make_existing_cluster(stack, {})
+    assert not (tmp_path / ".rehearsal").exists()
+
+
+def test_what_the_owner_of_a_cluster_has_made_is_not_left_by_the_stack() -> None:
+    urn = "urn:pulumi:{project}::{project}::aws:eks/cluster:Cluster::shared"
+    made = [
+        CloudObject(type=CLUSTER, id="shared", urn=urn.format(project=project), inputs={}, computed={})
+        for project in ("owner-of-the-cluster", "guest")
+    ]
+    assert list(map(is_owners, made)) == [True, False]

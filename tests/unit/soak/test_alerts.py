@@ -1,6 +1,6 @@
 """The series for promtool cover every alert."""
 
-from pulumi_holdfast.kubernetes.monitoring.alerts import ALERTS
+from pulumi_holdfast.kubernetes.monitoring import ALERTS
 from tests.soak.alerts.series import CASES, file_of_rules, file_of_tests
 
 

@@ -22,7 +22,7 @@ from pulumi_holdfast.aws.config.sections import (
     AwsSystemNodes,
 )
 from pulumi_holdfast.aws.control_plane.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from pulumi_holdfast.config import network_validation as networks
+from pulumi_holdfast.config import cidrs as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_problems, plan_subnets
 from pulumi_holdfast.config.errors import format_value

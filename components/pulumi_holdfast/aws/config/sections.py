@@ -47,7 +47,7 @@ from pulumi_holdfast.config.storage import (
     BucketName,
     VolumeSection,
 )
-from pulumi_holdfast.kubernetes.namespace_permissions import NamespaceRole
+from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRole
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_machines

@@ -1,8 +1,9 @@
-"""The EKS add-ons of a cluster, at pinned versions."""
+"""The EKS add-ons of a cluster, and its default StorageClass."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,10 +12,11 @@ from pulumi_aws.eks import Addon, AddonArgs, AddonPodIdentityAssociationArgs
 
 from pulumi_holdfast.aws.control_plane.access import RoleWithPolicies, RoleWithPoliciesArgs
 from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
+from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pulumi import Input
 
@@ -180,4 +182,32 @@ def addon_args(
         pod_identity_associations=identities,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",
+    )
+
+
+#: The annotation that makes a class the default.
+IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+
+NAME: Final = "gp3"
+
+
+def default_storage_class(name: str, opts: ResourceOptions | None = None) -> KubernetesObject:
+    """Create the class of volume claims that name none: the StorageClass `gp3` of the EBS driver.
+
+    Its volumes are encrypted, and in the zone of the first pod that mounts them. Without a default such a claim stays pending,
+    and so do its pods. Create it after the driver.
+    """
+    return KubernetesObject(
+        f"{name}-gp3",
+        "storage.k8s.io/v1",
+        "StorageClass",
+        {
+            "metadata": {"name": NAME, "annotations": {IS_DEFAULT: "true"}},
+            "provisioner": "ebs.csi.aws.com",
+            "parameters": {"type": "gp3", "encrypted": "true"},
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+            "reclaimPolicy": "Delete",
+        },
+        opts=opts,
     )

@@ -1,11 +1,11 @@
-"""The EKS cluster component, which combines all others of this package."""
+"""An EKS cluster: the component that combines all others of this package, and one that the program does not create."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
 from pulumi_holdfast.aws.control_plane.access import (
@@ -33,9 +33,10 @@ from pulumi_holdfast.aws.policy_documents import Place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Resource
     from pulumi_aws.eks import Cluster
     from pulumi_aws.eks.outputs import ClusterIdentity, ClusterIdentityOidc
+    from pulumi_eks import Cluster as PackageCluster
 
     from pulumi_holdfast.aws.control_plane.addon_versions import AddonVersions
     from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
@@ -178,3 +179,96 @@ def _kubeconfig(cluster: Cluster, args: EksClusterArgs) -> Output[str]:
 def _issuer(identities: Sequence[ClusterIdentity]) -> str:
     # Optional in the SDK, but present on every cluster.
     return cast("str", cast("Sequence[ClusterIdentityOidc]", identities[0].oidcs)[0].issuer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingEksClusterArgs:
+    """Arguments of `ExistingEksCluster`: properties of the cluster, as EKS has them.
+
+    `certificate_authority` is in base64. `security_group_id` is the group that EKS made for the cluster. `caller` gets
+    the tokens.
+    """
+
+    cluster_name: str
+    region: str
+    endpoint: Input[str]
+    certificate_authority: Input[str]
+    issuer: Input[str]
+    security_group_id: Input[str]
+    caller: Caller = field(default_factory=Caller)
+
+
+class ExistingEksCluster(ComponentResource):
+    """A cluster of another owner (`holdfast:index:ExistingEksCluster`).
+
+    Creates the Kubernetes provider and nothing in AWS. The cluster has the Pod Identity agent, the authentication mode
+    `API` or `API_AND_CONFIG_MAP`, and nodes with the label `holdfast.dev/system=true`.
+    """
+
+    cluster_name: str
+    kubernetes: Provider
+    kubeconfig: Output[str]
+    workload_identity_issuer: Output[str]
+    cluster_security_group_id: Output[str]
+
+    def __init__(self, name: str, args: ExistingEksClusterArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ExistingEksCluster", name, None, opts)
+        self.cluster_name = args.cluster_name
+        self.workload_identity_issuer = Output.from_input(args.issuer)
+        self.cluster_security_group_id = Output.from_input(args.security_group_id)
+        self.kubeconfig = Output.all(args.endpoint, args.certificate_authority).apply(
+            lambda known: _kubeconfig_of_existing(args, *known)
+        )
+        self.kubernetes = Provider(
+            f"{name}-kubernetes", kubeconfig=self.kubeconfig, opts=ResourceOptions(parent=self)
+        )
+        self.register_outputs(
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
+        )
+
+
+def _kubeconfig_of_existing(args: ExistingEksClusterArgs, endpoint: str, authority: str) -> str:
+    server = ApiServer(
+        cluster_name=args.cluster_name, region=args.region, endpoint=endpoint, certificate_authority=authority
+    )
+    return kubeconfig(server, args.caller)
+
+
+def cluster_of_pulumi_eks(
+    name: str,
+    cluster: PackageCluster,
+    *,
+    cluster_name: str,
+    region: str,
+    caller: Caller | None = None,
+    opts: ResourceOptions | None = None,
+) -> ExistingEksCluster:
+    """Return a cluster of the package pulumi-eks with a Kubernetes provider of its own. Needs the extra `holdfast[pulumi-eks]`.
+
+    `cluster_name` is the argument `name` of the cluster: components need it before the cluster exists. `caller` gets
+    the tokens. The security group is the one that EKS made for the cluster and gives to managed node groups; the
+    package's own group (`node_security_group_id`), which its self-managed groups have, admits no other nodes. What depends
+    on the result is created after the cluster and its add-ons, and deleted before them.
+    """
+    inside = cluster.eks_cluster
+    return ExistingEksCluster(
+        name,
+        ExistingEksClusterArgs(
+            cluster_name=cluster_name,
+            region=region,
+            endpoint=inside.apply(lambda found: found.endpoint),
+            certificate_authority=inside.apply(_certificate_authority),
+            issuer=cluster.oidc_provider_url,
+            security_group_id=inside.apply(_security_group),
+            caller=caller or Caller(),
+        ),
+        opts=ResourceOptions.merge(ResourceOptions(depends_on=[cluster]), opts),
+    )
+
+
+def _certificate_authority(cluster: Cluster) -> Output[str]:
+    return cluster.certificate_authority.apply(lambda authority: cast("str", authority.data))
+
+
+def _security_group(cluster: Cluster) -> Output[str]:
+    return cluster.vpc_config.apply(lambda network: cast("str", network.cluster_security_group_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pulumi_holdfast.aws.checkpoints import key_description
 from pulumi_holdfast.aws.config.sections import AwsExistingCluster, AwsNewNetwork
 from pulumi_holdfast.aws.control_plane.access import AWS_CLI
+from pulumi_holdfast.aws.control_plane.addon_versions import ADDONS, addon_versions
 from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks, existing_eks_problems
+from pulumi_holdfast.aws.preflight.quotas import Ec2Quota, QuotaDemand, increase_command, quota_demands
 from pulumi_holdfast.aws.preflight.reservations import Ec2Reservation, reservation_problems
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known
@@ -18,13 +21,11 @@ from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import zones_of
-from pulumi_holdfast.ladder.machines.ec2_quotas import Ec2Quota, quota_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
-    from pulumi_holdfast.ladder.machines import Machine
 
 
 #: What the name of a cluster's CheckpointBucket ends with.
@@ -51,7 +52,8 @@ class Account:
 
     `caller` is the ARN of the caller, `checkpoints` the name of the cluster's CheckpointBucket. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
     that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
-    quota by its code, `reservations` those of its pools by id. `cluster` is the existing cluster that the stack uses,
+    quota by its code, `addons` the newest version of each add-on that EKS has for the cluster's Kubernetes version,
+    `reservations` those of its pools by id. `cluster` is the existing cluster that the stack uses,
     None if it creates one. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
     of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
@@ -65,6 +67,7 @@ class Account:
         default_factory=dict["CapacityType", "frozenset[str]"]
     )
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
+    addons: Mapping[str, str] = field(default_factory=dict[str, str])
     spot_role: str | None = None
     existing: Existing = field(default_factory=Existing)
     cluster: ExistingEks | None = None
@@ -87,6 +90,7 @@ def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Prob
         yield from existing_eks_problems(platform, account.cluster)
     yield from _zone_problems(platform, account)
     yield from _secrets_key_problems(platform, account.existing)
+    yield from _addon_problems(platform, account)
     if _creates_cluster(platform, account):
         for at, principal in _entries_of_the_caller(platform, account):
             yield Problem(
@@ -147,6 +151,32 @@ def keeps_checkpoint_key(platform: AwsPlatform, account: Account) -> bool:
     """Whether checkpoints of earlier runs may be encrypted with a key that new ones do not use."""
     kept = not platform.checkpoints.kms and not platform.checkpoints.drop_key
     return kept and key_description(account.checkpoints) in account.existing.own_keys
+
+
+def _addon_problems(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+    """Pins of add-ons that EKS does not have yet, in this region or for this Kubernetes version."""
+    for name, pinned in pinned_addons(platform).items():
+        newest = account.addons.get(name)
+        if newest is not None and _order(pinned) > _order(newest):
+            yield Problem(
+                field=f"{PLATFORM}.cluster.addons.{name}",
+                value=format_value(pinned),
+                allowed=f"a version that EKS has in {platform.region}: the newest is {format_value(newest)}",
+                fix=f"Write {format_value(newest)}.",
+            )
+
+
+def pinned_addons(platform: AwsPlatform) -> Mapping[str, str]:
+    """The versions of the add-ons that a stack installs, by their names; none for a cluster that exists."""
+    if isinstance(platform.cluster, AwsExistingCluster):
+        return {}
+    versions = addon_versions(platform.cluster.version, platform.cluster.addons)
+    return {name: str(getattr(versions, at)) for name, at in ADDONS.items()} if versions else {}
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """The numbers of `v1.22.4-eksbuild.3`, in order."""
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def _secrets_key_problems(platform: AwsPlatform, existing: Existing) -> Iterator[Problem]:
@@ -309,65 +339,8 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
             )
 
 
-def increase_command(quota: Ec2Quota, vcpus: int | str, region: str) -> str:
-    """The command that requests a larger quota."""
-    return (
-        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
-        f"--desired-value {vcpus} --region {region}"
-    )
-
-
 def _how(pool: AwsPool) -> str:
     return "on spot" if pool.capacity.value == "spot" else "on demand"
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuotaDemand:
-    """Machines of one field of the configuration that count against one quota.
-
-    `smallest` and `largest` are the vCPUs of one machine, `count` is the largest number of machines. With `is_all`, all
-    machines of the field count against this quota.
-    """
-
-    field: str
-    quota: Ec2Quota
-    smallest: int
-    largest: int
-    count: int
-    is_all: bool
-
-    @property
-    def vcpus(self) -> int:
-        """The vCPUs of `count` of the largest machines."""
-        return self.largest * self.count
-
-
-def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
-    """The most that a stack may run at a time, by quota."""
-    if not isinstance(platform.cluster, AwsExistingCluster):
-        count, at = platform.cluster.system_nodes.count, f"{PLATFORM}.cluster.systemNodes"
-        yield from _needs(platform.system_machines(), CapacityType.ON_DEMAND, count, at)
-    for index, pool in enumerate(platform.pools):
-        machines = pool.machines(platform.region)
-        yield from _needs(machines, pool.capacity, pool.max_nodes, f"{PLATFORM}.pools[{index}]")
-
-
-def _needs(
-    machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str
-) -> Iterator[QuotaDemand]:
-    by_quota: dict[Ec2Quota | None, list[int]] = {}
-    for machine in machines:
-        by_quota.setdefault(quota_of(machine.name, capacity), []).append(machine.vcpus)
-    for quota, vcpus in by_quota.items():
-        if quota is not None:
-            yield QuotaDemand(
-                field=field,
-                quota=quota,
-                smallest=min(vcpus),
-                largest=max(vcpus),
-                count=count,
-                is_all=len(by_quota) == 1,
-            )
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:

@@ -12,7 +12,7 @@ from pulumi_holdfast.aws.config.sections import AwsExistingNetwork
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.existing_clusters import (
+from pulumi_holdfast.config.preflight import (
     EXISTING,
     NodeGroup,
     missing_cluster,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.config.fields import TextsOrOutput
-    from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+    from pulumi_holdfast.config.preflight import CloudQueries
 
 
 @dataclass(frozen=True, kw_only=True)

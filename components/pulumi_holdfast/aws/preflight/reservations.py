@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from pulumi_holdfast.aws.config.sections import AwsPlatform, AwsPool
-    from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+    from pulumi_holdfast.config.preflight import CloudQueries
     from pulumi_holdfast.ladder.json import Json
 
 #: What EC2 says of an id that no reservation of the account has, and of one that is over.

@@ -28,7 +28,7 @@ from pulumi_holdfast.azure.config.sections import (
     zones_here,
 )
 from pulumi_holdfast.azure.names import LENGTHS, agent_pool_name, is_container_name
-from pulumi_holdfast.config import network_validation as networks
+from pulumi_holdfast.config import cidrs as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known, known_items

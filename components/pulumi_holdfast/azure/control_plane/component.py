@@ -1,11 +1,11 @@
-"""The AKS cluster component, which combines all others of this package."""
+"""An AKS cluster: the component that combines all others of this package, and one that the program does not create."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pulumi import ComponentResource, InvokeOutputOptions, Output, ResourceOptions
+from pulumi import ComponentResource, Input, InvokeOutputOptions, Output, ResourceOptions
 from pulumi_azure_native.containerservice import (
     get_managed_cluster_output,
     list_managed_cluster_user_credentials_output,
@@ -14,33 +14,35 @@ from pulumi_azure_native.monitor import DiagnosticSetting
 from pulumi_kubernetes import Provider
 
 from pulumi_holdfast.azure.config.sections import PODS_CIDR, SERVICES_CIDR
-from pulumi_holdfast.azure.control_plane.access import api_server, kubeconfig
+from pulumi_holdfast.azure.control_plane.access import ApiServer, Login, api_server, kubeconfig
 from pulumi_holdfast.azure.control_plane.control_plane import (
     AksControlPlaneArgs,
     MaintenanceSchedule,
     MaintenanceScheduleArgs,
     aks_control_plane,
 )
-from pulumi_holdfast.azure.control_plane.role_assignments import (
+from pulumi_holdfast.azure.role_assignments import (
+    ACR_PULL,
     Administrators,
     AdministratorsArgs,
+    Assignment,
+    AssignmentArgs,
     ClusterIdentity,
     ClusterIdentityArgs,
     deployer_assignment,
 )
-from pulumi_holdfast.azure.role_assignments import ACR_PULL, Assignment, AssignmentArgs
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input, Resource
+    from pulumi import Resource
     from pulumi_azure_native.containerservice import (
         GetManagedClusterResult,
         ListManagedClusterUserCredentialsResult,
     )
 
-    from pulumi_holdfast.azure.control_plane.access import ApiServer, ApiServerAccess, Login
+    from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import (
         Maintenance,
         Scaling,
@@ -293,3 +295,60 @@ def _control_plane(args: AksClusterArgs, identity_id: Output[str]) -> AksControl
         protected=args.protected,
         mounts_blobs=args.mounts_blobs,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingAksClusterArgs:
+    """Arguments of `ExistingAksCluster`: properties of the cluster, as AKS has them.
+
+    `uid` identifies this cluster and no later one of the same name. `subnet_id` is the subnet of the pools' nodes. `login` is
+    kubelogin's login method.
+    """
+
+    cluster_name: str
+    resource_group: str
+    tenant_id: str
+    uid: str
+    issuer: str
+    api_server: ApiServer
+    subnet_id: Input[str]
+    login: Login
+
+
+class ExistingAksCluster(ComponentResource):
+    """A cluster of another owner (`holdfast:index:ExistingAksCluster`).
+
+    Creates the Kubernetes provider and nothing in Azure. The cluster has an OpenID Connect issuer, workload identity, Entra ID
+    authentication, and nodes with the label `holdfast.dev/system=true`; its owner makes the principal that runs `pulumi` an
+    administrator.
+    """
+
+    cluster_name: str
+    kubernetes: Provider
+    kubeconfig: Output[str]
+    workload_identity_issuer: Output[str]
+    cluster_reference: Output[str]
+    resource_group: Output[str]
+    subnet_id: Output[str]
+
+    def __init__(self, name: str, args: ExistingAksClusterArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ExistingAksCluster", name, None, opts)
+        self.cluster_name = args.cluster_name
+        self.cluster_reference = Output.from_input(args.cluster_name)
+        self.resource_group = Output.from_input(args.resource_group)
+        self.subnet_id = Output.from_input(args.subnet_id)
+        self.workload_identity_issuer = Output.from_input(args.issuer)
+        self.kubeconfig = Output.from_input(
+            kubeconfig(
+                args.api_server, cluster_name=args.cluster_name, tenant_id=args.tenant_id, login=args.login
+            )
+        )
+        self.kubernetes = Provider(
+            f"{name}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            cluster_identifier=args.uid,
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs(
+            {"cluster_name": self.cluster_name, "workload_identity_issuer": self.workload_identity_issuer}
+        )

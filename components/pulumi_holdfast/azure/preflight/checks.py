@@ -14,7 +14,7 @@ from pulumi_holdfast.azure.preflight.existing_cluster import ExistingAks, existi
 from pulumi_holdfast.azure.preflight.quotas import LocationLimits, quota_uses, size_warnings
 from pulumi_holdfast.azure.preflight.subnet import subnet_problems
 from pulumi_holdfast.config.errors import format_value
-from pulumi_holdfast.config.preflight.quotas import advice
+from pulumi_holdfast.config.preflight import advice
 from pulumi_holdfast.ladder.errors import Problem
 
 

@@ -11,7 +11,7 @@ from pulumi_holdfast.azure.config.sections import AzureExistingNetwork
 from pulumi_holdfast.azure.control_plane.access import ApiServer, api_server
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.existing_clusters import (
+from pulumi_holdfast.config.preflight import (
     EXISTING,
     NodeGroup,
     missing_cluster,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pulumi_azure_native.containerservice.outputs import ManagedClusterAgentPoolProfileResponse
 
     from pulumi_holdfast.azure.config.sections import AzureExistingCluster, AzurePlatform
-    from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+    from pulumi_holdfast.config.preflight import CloudQueries
 
 
 _NO_API_SERVER: Final = ApiServer(url="", certificate_authority="")

@@ -14,13 +14,13 @@ from pulumi_azure_native.containerservice import get_agent_pool, get_managed_clu
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.azure.names import agent_pool_name
 from pulumi_holdfast.azure.pools import CONFIGURATION_TAG, ConfigurationDigest, ExistingPool
-from pulumi_holdfast.azure.preflight.checks import Subscription
+from pulumi_holdfast.azure.preflight.checks import Subscription, preflight_problems, preflight_warnings
 from pulumi_holdfast.azure.preflight.existing_cluster import existing_aks
 from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT, location_limits
 from pulumi_holdfast.azure.preflight.subnet import existing_subnet, service_endpoints
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.naming import aks_cluster_name
-from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+from pulumi_holdfast.config.preflight import CloudQueries, refuse_or_warn
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import mapping
 
@@ -190,3 +190,13 @@ def unreachable_api_server(
         fix="Run pulumi there. If only the name does not resolve, link the cluster's private DNS zone to your network, "
         "or write `publicName: true`.",
     )
+
+
+def check_subscription(platform: AzurePlatform, stack: str, *, parent: pulumi.Resource) -> Subscription:
+    """Query the subscription with the provider of the component `parent`, and check that it can hold the stack.
+
+    Logs warnings to the engine; raises ConfigError with every problem.
+    """
+    subscription = query_subscription(platform, stack, parent=parent)
+    refuse_or_warn(preflight_problems(platform, subscription), preflight_warnings(platform, subscription))
+    return subscription

@@ -1,19 +1,21 @@
-"""Compares a stack's demand with the quotas of an Azure subscription and the VM sizes that it may use. Pure.
+"""Compares a stack's demand with the quotas of an Azure subscription and the VM sizes that it may use.
 
 Azure Resource Manager's answers say what is granted and used, and which quota a VM size counts against.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 from pulumi_holdfast.azure.config.sections import AzureExistingCluster
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
+from pulumi_holdfast.config.naming import aks_cluster_name, aks_node_group
+from pulumi_holdfast.config.preflight import Demand, QuotaUse, Usage, quota_use
 from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CapacityType
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
     #: Gets a URL of Azure Resource Manager. Raises an exception with the reason if that fails.
     Get: TypeAlias = Callable[[str], Json]
+
+    from pulumi_holdfast.config.preflight import Runner
+    from pulumi_holdfast.ladder.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,3 +248,34 @@ def _increase(platform: AzurePlatform, quota: str) -> str:
         f"az quota update --resource-name {quota} --resource-type {kind} --limit-object value={{}} "
         f"--scope /subscriptions/{subscription}/providers/Microsoft.Compute/locations/{platform.location}"
     )
+
+
+#: Azure's error code for a resource group that does not exist.
+_NO_GROUP: Final = "ResourceGroupNotFound"
+
+
+def subscription_quota_uses(platform: AzurePlatform, stack: str, runner: Runner) -> tuple[QuotaUse, ...]:
+    """Each quota that machines of the stack count against.
+
+    A query that fails, such as one without permission, leaves its values unknown.
+    """
+
+    def get(url: str) -> Json:
+        answer = runner(("az", "rest", "--method", "get", "--url", url))
+        if answer.code != 0:
+            raise LookupError(" ".join((answer.errors or answer.output).split()))
+        return mapping(cast("JsonValue", json.loads(answer.output or "{}")))
+
+    # `az rest` replaces this with the subscription of `az account show`.
+    subscription = platform.subscription_id or "{subscriptionId}"
+    try:
+        limits = location_limits(subscription, platform.location, get)
+    except LookupError as error:
+        return quota_uses(platform, None, reason=str(error))
+    own: Mapping[tuple[str, CapacityType], int] | None
+    try:
+        own = own_machines(subscription, aks_node_group(aks_cluster_name(stack)), get)
+    except LookupError as error:
+        # A new stack has no resource group, and so no machines.
+        own = {} if _NO_GROUP in str(error) else None
+    return quota_uses(platform, limits, own=own)

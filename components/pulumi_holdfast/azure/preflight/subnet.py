@@ -9,7 +9,7 @@ from pulumi_holdfast.azure.preflight.quotas import MANAGEMENT
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.existing_clusters import EXISTING
+from pulumi_holdfast.config.preflight import EXISTING
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import mapping, sequence
 

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pulumi_holdfast.config.preflight.cloud_commands import run_command
+from pulumi_holdfast.config.preflight import run_command
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from pulumi_holdfast.config.preflight.cloud_commands import CommandResult, Runner, Words
+    from pulumi_holdfast.config.preflight import CommandResult, Runner, Words
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,22}[a-z0-9]", re.ASCII)
 _ABSENT: Final = re.compile(r"not ?found|404|does not exist", re.IGNORECASE)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pulumi_holdfast.cli.cost.spot_prices import read_spot_prices
 from pulumi_holdfast.cli.cost.spot_queries import ask_spot_prices, prices_to_declare
 from pulumi_holdfast.clouds import pool_summaries
-from pulumi_holdfast.config.paths import stack_file
-from pulumi_holdfast.config.preflight.cloud_commands import run_command
+from pulumi_holdfast.config.loader import stack_file
+from pulumi_holdfast.config.preflight import run_command
 from pulumi_holdfast.cost import NO_RECORDS, budget_problems, cost_report, stack_cost
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.stack_program import load_platform

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from pulumi_holdfast.config.preflight.cloud_commands import Runner
+    from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.ladder.cost import StackCost
     from pulumi_holdfast.ladder.json import JsonValue
     from pulumi_holdfast.ladder.prices import CostRange

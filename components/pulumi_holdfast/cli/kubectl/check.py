@@ -29,8 +29,7 @@ from pulumi_holdfast.controller.kube.objects import (
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, POOL, TRAINING, TRAINING_VALUE
-from pulumi_holdfast.ladder.reachability.facts import TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.facts import TierFacts, read_tiers
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Step
 
 _FORBIDDEN: Final = 403

@@ -21,13 +21,14 @@ from pulumi_holdfast.controller.state_machine.failback import failback_due_at
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.spending_limits import spent_on_demand
 from pulumi_holdfast.ladder.json import Json, mapping
-from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP
+from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, STATE, STOP, CapacityType
 from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, Tier
 from pulumi_holdfast.ladder.quantities import format_duration
 
 #: What is shown where there is nothing to show.
 NOTHING: Final = "-"
 _SECOND: Final = timedelta(seconds=1)
+_HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,8 @@ class JobView:
 
     `tier`, `tiers`: its place on the ladder from 1, None where the job is on no tier. `failures`, `max_failures`: counted
     against this tier, and how many move the job on (None: no number does). `cost`: so far, in the unit of the tiers' prices,
-    None without prices; `node_hours`: of its nodes, None if not recorded. `max_cost`: what it may spend on on-demand nodes,
+    None without prices; `saved`: what its work would have cost on on-demand nodes, without an interruption, beyond that cost;
+    `node_hours`: of its nodes, None if not recorded. `max_cost`: what it may spend on on-demand nodes,
     None for any amount; `on_demand_cost`: what it has spent there. `next_limit`: what happens next by time, and `next_limit_at`
     when. `reason`, `reason_at`: the last Event that is about it. `note`: why the ladder does nothing for it, or why it is refused.
     """
@@ -58,6 +60,7 @@ class JobView:
     message: str | None = None
     moves: int = 0
     cost: float | None = None
+    saved: float | None = None
     node_hours: float | None = None
     max_cost: float | None = None
     on_demand_cost: float = 0.0
@@ -129,6 +132,7 @@ def job_view(job: Json, policy: Policy | NoPolicy, events: Sequence[Json]) -> Jo
         message=basic.message,
         moves=state.moves,
         cost=None if state.ledger is None else state.ledger.cost,
+        saved=None if state.ledger is None else saved_by(state.ledger, ladder),
         node_hours=None if state.ledger is None else _node_hours(state.ledger),
         max_cost=None if (limit_of_cost := max_cost_of(job)) is None else limit_of_cost.amount,
         on_demand_cost=spent_on_demand(state),
@@ -139,6 +143,26 @@ def job_view(job: Json, policy: Policy | NoPolicy, events: Sequence[Json]) -> Jo
 
 def _node_hours(ledger: Ledger) -> float:
     return sum(use.node_time.total_seconds() for use in ledger.uses) / 3600
+
+
+def saved_by(ledger: Ledger, policy: Policy | None) -> float | None:
+    """Return what a job has saved against as many on-demand nodes for its work alone; negative if it has cost more.
+
+    None without prices: that of an on-demand node is what the job paid for one, otherwise that of the ladder's last tier.
+    """
+    placed = ledger.worked + ledger.lost
+    price = _on_demand_price(ledger, policy)
+    if ledger.cost is None or price is None or not placed:
+        return None
+    return price * (ledger.gang_time / _HOUR) * (ledger.worked / placed) - ledger.cost
+
+
+def _on_demand_price(ledger: Ledger, policy: Policy | None) -> float | None:
+    paid = [each for each in ledger.uses if each.capacity is CapacityType.ON_DEMAND and each.cost]
+    hours = sum((each.node_time for each in paid), timedelta(0)) / _HOUR
+    if hours:
+        return ledger.cost_of(CapacityType.ON_DEMAND) / hours
+    return policy.tiers[-1].price if policy is not None else None
 
 
 def tier_of(state: JobState, policy: Policy | None) -> Tier | None:
@@ -291,6 +315,8 @@ def cost_text(view: JobView) -> str:
     hours = f"{view.node_hours:.1f} node-hours"
     if view.max_cost is not None:
         hours += f", {view.on_demand_cost:.2f} of max-cost {view.max_cost:g}"
+    if view.saved is not None and view.saved >= 0:
+        hours += f", saved {view.saved:.2f}"
     return hours if view.cost is None else f"{view.cost:.2f} ({hours})"
 
 

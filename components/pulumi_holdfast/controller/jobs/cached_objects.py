@@ -16,8 +16,7 @@ from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.ladder.labels import FOLLOWS, FOLLOWS_VALUE, MAX_COST
 from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
-from pulumi_holdfast.ladder.reachability.facts import TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.facts import TierFacts, read_tiers
 
 # They are not read, and they change with every heartbeat or are as long as the object.
 _DROPPED_METADATA: Final = frozenset({"managedFields", "resourceVersion"})

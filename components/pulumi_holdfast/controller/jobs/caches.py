@@ -49,7 +49,7 @@ JOBSET_PODS: Final = "jobset.sigs.k8s.io/jobset-name"
 # cache, so that a list of one does not remove the others' pods.
 POD_LABELS: Final = (
     JOBSET_PODS,
-    "ray.io/cluster",
+    "ray.io/cluster,!jobset.sigs.k8s.io/jobset-name",
     "batch.kubernetes.io/job-name,!jobset.sigs.k8s.io/jobset-name",
 )
 
@@ -59,6 +59,9 @@ _BYTES_OF_JOBS: Final = 32 * 1024 * 1024
 _LEAST_BYTES: Final = 16 * 1024
 #: What other objects of one kind in one namespace may have as text, as more than 10,000 pods have; in memory it is six times that.
 _BYTES_OF_OTHERS: Final = 8 * 1024 * 1024
+
+#: How many pods, and how many Jobs or RayClusters, a job has: all of them are read in each reconciliation.
+MOST_PODS: Final = 5000
 
 _log = logging.getLogger(__name__)
 
@@ -169,6 +172,14 @@ class Caches:
     def has_uid(self, uid: str) -> bool:
         """Whether a job with this uid exists."""
         return any(cache.has(BY_UID, uid) for cache in self.jobs.values())
+
+    def has_too_many_pods(self, key: JobKey) -> bool:
+        """Whether a job has more pods or children than are followed."""
+        of_job = text_of(key)
+        return any(
+            sum(cache.count(OF_JOB, of_job) for cache in caches.values()) > MOST_PODS
+            for caches in (self.pods, self.children)
+        )
 
     def pods_of(self, key: JobKey) -> list[Json]:
         """Return the pods whose labels name a job."""

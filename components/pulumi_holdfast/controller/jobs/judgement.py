@@ -39,9 +39,9 @@ from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.ladder.reachability.checks import Failed
 from pulumi_holdfast.ladder.reachability.facts import AddedToleration, TierFacts
+from pulumi_holdfast.ladder.reachability.pod_capacity import check_together
 from pulumi_holdfast.ladder.reachability.pod_shape import pod_shape, selects_spot, tolerations_of
 from pulumi_holdfast.ladder.reachability.shape import Shape
-from pulumi_holdfast.ladder.reachability.together import check_together
 from pulumi_holdfast.ladder.reachability.walk import Outcome, Walk, check_tier, walk_together
 from pulumi_holdfast.ladder.taints import Toleration, untolerated
 

@@ -35,8 +35,7 @@ from pulumi_holdfast.ladder.labels import (
     CapacityType,
 )
 from pulumi_holdfast.ladder.ladder import NoPolicy, Policy, capacity_of, tier_of
-from pulumi_holdfast.ladder.pod_requests import remembered_requests
-from pulumi_holdfast.ladder.quantities import parse_quantity
+from pulumi_holdfast.ladder.quantities import parse_quantity, remembered_requests
 
 K = TypeVar("K")
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.controller.jobs.actions import JobEvent
     from pulumi_holdfast.controller.jobs.pod_shapes import PodShape
     from pulumi_holdfast.controller.jobs.state import Ledger, Pace
-    from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.labels import CapacityType
 
@@ -67,7 +66,8 @@ class Loss:
 
     `at` is when it was lost, by the API server's clock if known. `pool` is what the pod selected: a loss on another pool
     than the job's current one is not counted. `pod_created_at`: a pod that was created after an outage belongs to the
-    gang that was started after it. The same loss may be observed any number of times.
+    gang that was started after it. `grace`: how long an evicted pod of its gang may take to end. The same loss may be
+    observed any number of times.
     """
 
     pod: str
@@ -76,6 +76,7 @@ class Loss:
     part: Part = Part.WORKER
     pool: str | None = None
     pod_created_at: datetime | None = None
+    grace: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,15 @@ from pulumi_holdfast.controller.jobs.pods_and_nodes import (
     pool_selected_by,
     state_of_node,
 )
-from pulumi_holdfast.controller.kube.objects import labels_of, metadata_of, moment, name_of, text, uid_of
+from pulumi_holdfast.controller.kube.objects import (
+    count,
+    labels_of,
+    metadata_of,
+    moment,
+    name_of,
+    text,
+    uid_of,
+)
 from pulumi_holdfast.ladder.frozen import replace
 from pulumi_holdfast.ladder.json import Json, mapping
 
@@ -40,6 +48,10 @@ NOTICE_PERIOD: Final = timedelta(seconds=150)
 _MOST_RECORDS: Final = 12_000
 _MOST_DEPARTED: Final = 1_000
 
+_GRACE: Final = "terminationGracePeriodSeconds"
+_USUAL_GRACE: Final = 30
+# A user may write any number.
+_MOST_GRACE: Final = 3600
 _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"})
 
 
@@ -47,7 +59,7 @@ _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"}
 class PodRecord:
     """One pod: its node, how it ended, and the state of its node.
 
-    `is_of_gang`: it is one of the pods that work together; the pod that submits a RayJob is not, and its own Job retries.
+    `grace`: how long it may take to end. `is_of_gang`: it is one of the pods that work together; the pod that submits a RayJob is not, and its own Job retries.
     `is_there`: the API server still has it. `node_was_seen`: its node existed once. `node_lost_at`: since when its node is
     unreachable or missing; `node_is_gone`: permanently. `node_drained_at`: since when its node is being drained.
     `is_dismissed`: its job was suspended, and the pod was terminating, before its node was lost.
@@ -58,6 +70,7 @@ class PodRecord:
     pool: str | None
     part: Part
     created: datetime
+    grace: timedelta = timedelta(0)
     is_of_gang: bool = True
     end: PodEnd = field(default_factory=PodEnd)
     is_there: bool = True
@@ -103,8 +116,11 @@ def with_pod(history: PodHistory, pod: Json, now: datetime, *, is_deleted: bool 
 
     Called for every watch event: several may pass between two reconciliations.
     """
-    record = _updated(history.pods.get(uid_of(pod)), pod, now)
-    pods = {**history.pods, uid_of(pod): replace(record, is_there=not is_deleted)}
+    before = history.pods.get(uid_of(pod))
+    record = _with_presence(_updated(before, pod, now), is_there=not is_deleted)
+    if record is before:
+        return history
+    pods = {**history.pods, uid_of(pod): record}
     if len(pods) > _MOST_RECORDS:
         # Users may create and delete pods without end; the losses before these are counted in the job's state.
         departed = [uid for uid, each in pods.items() if not each.is_there]
@@ -157,6 +173,7 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
         pool=None,
         part=part_of(pod),
         created=moment(metadata_of(pod).get("creationTimestamp")) or now,
+        grace=timedelta(seconds=min(count(mapping(pod.get("spec")).get(_GRACE), _USUAL_GRACE), _MOST_GRACE)),
         is_of_gang=_is_of_gang(pod),
     )
     node, pool = node_of(pod) or known.node, pool_selected_by(pod) or known.pool
@@ -239,7 +256,13 @@ def _loss(uid: str, record: PodRecord) -> Loss | None:
         return None
     cause, at = found
     return Loss(
-        pod=uid, at=at, cause=cause, part=record.part, pool=record.pool, pod_created_at=record.created
+        pod=uid,
+        at=at,
+        cause=cause,
+        part=record.part,
+        pool=record.pool,
+        pod_created_at=record.created,
+        grace=record.grace,
     )
 
 

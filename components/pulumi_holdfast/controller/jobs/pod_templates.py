@@ -22,8 +22,7 @@ from pulumi_holdfast.ladder.labels import (
     RESERVED_FOR,
     RESTART_ATTEMPT,
 )
-from pulumi_holdfast.ladder.pod_requests import remembered_requests
-from pulumi_holdfast.ladder.quantities import format_quantity
+from pulumi_holdfast.ladder.quantities import format_quantity, remembered_requests
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

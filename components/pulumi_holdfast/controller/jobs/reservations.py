@@ -6,9 +6,9 @@ Without the taint another pod takes the node 0.07 s after the placeholder is del
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.controller.jobs.observation import Reservation
@@ -69,17 +69,34 @@ class PlaceholderChanges:
 def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -> PlaceholderChanges:
     """Return the changes from the job's existing placeholders to the requested ones."""
     there = {name_of(pod): pod for pod in existing}
-    missing = (pod for pod in placeholders(request) if name_of(pod) not in there)
     return PlaceholderChanges(
-        create=tuple(islice(missing, MOST_AT_ONCE)),
+        create=tuple(islice(placeholders(request, there), MOST_AT_ONCE)),
         delete=tuple(sorted(name for name, pod in there.items() if has_ended(pod))),
     )
 
 
-def placeholders(request: PlaceholderRequest) -> Iterator[Json]:
-    """Yield every placeholder of a gang. Names are the job's uid and a number, so creating them twice is harmless."""
-    kinds = (kind for kind, shape in enumerate(request.shapes) for _ in range(shape.count))
-    return (_placeholder(request, kind, number) for number, kind in enumerate(kinds))
+def placeholders(request: PlaceholderRequest, there: Collection[str] = ()) -> Iterator[Json]:
+    """Yield every placeholder of a gang but those that are `there`.
+
+    Names are the job's uid and a number, so creating them twice is harmless.
+    """
+    numbers = count()
+    for kind, shape in enumerate(request.shapes):
+        names = (f"hold-{request.uid}-{next(numbers)}" for _ in range(shape.count))
+        # Once, not for each pod: it takes time in the square of the shape's tolerations.
+        spec = _pod_spec(request, shape)
+        for name in (each for each in names if each not in there):
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": name,
+                    "namespace": RESERVATION_NAMESPACE,
+                    "labels": {RESERVED_FOR: request.uid, POOL: request.pool, SHAPE: str(kind)},
+                    "annotations": {**_STAYS, RESERVED_BY: request.job},
+                },
+                "spec": spec,
+            }
 
 
 def reservation_toleration(uid: str) -> Json:
@@ -87,45 +104,34 @@ def reservation_toleration(uid: str) -> Json:
     return {"key": RESERVED_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
 
 
-def _placeholder(request: PlaceholderRequest, kind: int, number: int) -> Json:
-    shape = request.shapes[kind]
+def _pod_spec(request: PlaceholderRequest, shape: PodShape) -> Json:
     return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"hold-{request.uid}-{number}",
-            "namespace": RESERVATION_NAMESPACE,
-            "labels": {RESERVED_FOR: request.uid, POOL: request.pool, SHAPE: str(kind)},
-            "annotations": {**_STAYS, RESERVED_BY: request.job},
+        "nodeSelector": {**shape.placement.selector, POOL: request.pool},
+        "tolerations": _tolerations(request, shape),
+        **_scheduling(request, shape),
+        "priorityClassName": RESERVATION_PRIORITY_CLASS,
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _UNPRIVILEGED_UID,
+            "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "spec": {
-            "nodeSelector": {**shape.placement.selector, POOL: request.pool},
-            "tolerations": _tolerations(request, shape),
-            **_scheduling(request, shape),
-            "priorityClassName": RESERVATION_PRIORITY_CLASS,
-            "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 0,
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": _UNPRIVILEGED_UID,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [
-                {
-                    "name": "placeholder",
-                    "image": request.image,
-                    # Extended resources such as GPUs require equal limits and requests; the others allow them.
-                    "resources": {"requests": dict(shape.requests), "limits": dict(shape.requests)},
-                    "securityContext": {
-                        "allowPrivilegeEscalation": False,
-                        "readOnlyRootFilesystem": True,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
-                }
-            ],
-        },
+        "containers": [
+            {
+                "name": "placeholder",
+                "image": request.image,
+                # Extended resources such as GPUs require equal limits and requests; the others allow them.
+                "resources": {"requests": dict(shape.requests), "limits": dict(shape.requests)},
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+            }
+        ],
     }
 
 

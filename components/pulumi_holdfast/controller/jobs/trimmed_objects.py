@@ -23,8 +23,7 @@ from pulumi_holdfast.ladder.labels import (
     RESTART_ATTEMPT,
     ZONE,
 )
-from pulumi_holdfast.ladder.pod_requests import remembered_requests
-from pulumi_holdfast.ladder.quantities import format_quantity
+from pulumi_holdfast.ladder.quantities import format_quantity, remembered_requests
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
 """The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
@@ -71,6 +70,7 @@ POD_FIELDS: Final[Fields] = {
     "spec": {
         "nodeName": None,
         "nodeSelector": {POOL: None},
+        "terminationGracePeriodSeconds": None,
         "containers": _REQUESTS,
         "initContainers": {**_REQUESTS, "restartPolicy": None},
         "overhead": None,

@@ -94,6 +94,10 @@ class Cache(Generic[T]):
         """Whether `index` has any object under `key`."""
         return (index, key) in self._found
 
+    def count(self, index: str, key: str) -> int:
+        """Return how many objects `index` has under `key`."""
+        return len(self._found.get((index, key), {}))
+
     def find(self, index: str, key: str) -> list[T]:
         """Return the objects that `index` has under `key`."""
         return list(self._found.get((index, key), {}).values())

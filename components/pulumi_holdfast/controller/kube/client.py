@@ -16,6 +16,7 @@ from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 _CONFLICT: Final = 409
 _GONE: Final = 410
 _MISSING: Final = 404
+TOO_LARGE: Final = 413
 _THROTTLED: Final = 429
 _SERVER: Final = 500
 
@@ -116,8 +117,9 @@ FIELD_MANAGER: Final = "holdfast-fallback"
 MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
-# Objects per page: an object has up to 1.5 MB of text, and several times as much when it is parsed.
-_PAGE: Final = 5
+# Objects per page: fewer after an answer that is too long, since authors choose how large their objects are.
+_MOST_PER_PAGE: Final = 500
+_FEWER: Final = 4
 
 # An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
@@ -168,6 +170,7 @@ class Client:
         self._may_write = may_write
         self._answered = answered
         self._quiet_until = 0.0
+        self._page_sizes: dict[str, int] = {}
 
     async def get(
         self, kind: Kind, namespace: str | None, name: str, *, seconds: float = 30.0, urgent: bool = False
@@ -198,9 +201,19 @@ class Client:
 
         `labels` is a label selector; `continue_token` is the previous page's.
         """
-        query = {"limit": str(_PAGE), **_given({"labelSelector": labels, "continue": continue_token})}
-        answer = await self._send("GET", kind.collection(namespace), query=query)
-        return Page(answer)
+        given = _given({"labelSelector": labels, "continue": continue_token})
+        while True:
+            size = self._page_sizes.get(kind.plural, _MOST_PER_PAGE)
+            try:
+                query = {"limit": str(size), **given}
+                answer = await self._send("GET", kind.collection(namespace), query=query)
+            except ApiError as error:
+                if error.status != TOO_LARGE or size == 1:
+                    raise
+                self._page_sizes[kind.plural] = max(1, size // _FEWER)
+            else:
+                self._page_sizes[kind.plural] = min(_MOST_PER_PAGE, 2 * size)
+                return Page(answer)
 
     async def each(self, kind: Kind, *, namespace: str, labels: str) -> AsyncGenerator[Json]:
         """Yield all of a kind's current objects with these labels, from the server and not from a cache.

@@ -20,7 +20,7 @@ from pulumi_holdfast.controller.kube.access import (
     read_token,
     refusal,
 )
-from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import TOO_LARGE, ApiError, Unreachable
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 
@@ -185,6 +185,10 @@ JSON: Final = "application/json"
 
 # Pages of several lists arrive together, each of some megabytes: parsed in one turn they would block the loop for a second.
 _LONG_BYTES: Final = 64 * 1024
+# Authors choose how long their objects are. One has at most 1.5 MB in etcd, and some times that as JSON. Several are read in
+# parts that are parsed in a fraction of a second.
+_MOST_BYTES: Final = 8 * 1024 * 1024
+_MOST_BYTES_OF_SEVERAL: Final = 2 * 1024 * 1024
 
 _UNAUTHORIZED: Final = 401
 
@@ -249,7 +253,9 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         async with self._answer(method, path, query, data, content_type, timeout) as answer:
-            document: object = await self._parsed(await answer.read() or b"{}")
+            has_several = (query or {}).get("limit", "1") != "1"
+            most = _MOST_BYTES_OF_SEVERAL if has_several else _MOST_BYTES
+            document: object = await self._parsed(await _read(answer, most) or b"{}")
             if not isinstance(document, dict):
                 raise ValueError("its answer is not a JSON object")  # noqa: TRY004  # as for other answers that cannot be read
             return cast("Json", document)
@@ -372,6 +378,17 @@ def error_of(status: int, reason: str, content: bytes, *, retry_after_seconds: f
         str(words.get("message") or ""),
         retry_after_seconds=retry_after_seconds,
     )
+
+
+async def _read(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return a response's body. Raises ApiError for one that is too long: it is not read to its end."""
+    content = bytearray()
+    async for chunk in answer.content.iter_any():
+        content += chunk
+        if len(content) > most:
+            message = f"the answer has more than {most} bytes"
+            raise ApiError(TOO_LARGE, "RequestEntityTooLarge", message)
+    return bytes(content)
 
 
 def _keepalive_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:

@@ -2,10 +2,11 @@
 
 import asyncio
 import heapq
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from math import inf
 from typing import Final, Generic, TypeVar
 
 from pulumi_holdfast.controller.kube.client import Backoff
@@ -21,6 +22,9 @@ _MOST_RETRY_SECONDS: Final = 60.0
 # Changes that lead to no action come in waves, and are counted together: `urgency.py`.
 SOON_SECONDS: Final = 10.0
 
+#: Which part of the workers one namespace may have at most.
+OF_WORKERS: Final = 0.75
+
 # Canceled timers are kept until they are due, or until there are this many of them.
 _STALE: Final = 64
 
@@ -33,16 +37,23 @@ def utc_now() -> datetime:
 class WorkQueue(Generic[K]):
     """Keys to reconcile. Used from one event loop.
 
-    The groups of keys take turns, so that one with many or costly keys delays another by one of its keys at a time; within a group
+    The groups of keys take turns, so that one with many or costly keys delays another by one of its keys at a time, and at most
+    `most_at_once` keys of one are worked on, so that requests which take long leave workers to the others. Within a group
     the key that has waited longest is next. A key that is added while a worker has it is queued once more after that, at once: the last state of a pod that ends may be
     seen for some milliseconds only. `add_at` requires that `run` runs.
     """
 
     def __init__(
-        self, *, now: Callable[[], datetime] = utc_now, group: Callable[[K], Hashable] = lambda _: None
+        self,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        group: Callable[[K], Hashable] = lambda _: None,
+        most_at_once: float = inf,
     ) -> None:
         self._now = now
         self._group = group
+        self._most_at_once = most_at_once
+        self._busy = Counter[Hashable]()
         # The groups in the order of their turns; each has a key.
         self._ready: OrderedDict[Hashable, deque[K]] = OrderedDict()
         self._queued: set[K] = set()
@@ -106,21 +117,34 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """Take the next key of the group whose turn it is; `done` must follow."""
-        while not self._ready:
+        while (key := self._take()) is None:
             self._filled.clear()
             await self._filled.wait()
-        group, keys = self._ready.popitem(last=False)
-        key = keys.popleft()
-        if keys:
-            self._ready[group] = keys
         self._queued.discard(key)
         self._soon.discard(key)
         self._working.add(key)
         return key
 
+    def _take(self) -> K | None:
+        for group, keys in self._ready.items():
+            if self._busy[group] < self._most_at_once:
+                self._busy[group] += 1
+                del self._ready[group]
+                key = keys.popleft()
+                if keys:
+                    self._ready[group] = keys
+                return key
+        return None
+
     def done(self, key: K) -> None:
         """Mark a key as no longer in work."""
         self._working.discard(key)
+        group = self._group(key)
+        self._busy[group] -= 1
+        if not self._busy[group]:
+            del self._busy[group]
+        if group in self._ready:
+            self._filled.set()
         if key in self._again:
             self._again.discard(key)
             self.add(key)

@@ -22,7 +22,7 @@ from pulumi_holdfast.controller.kube.client import MOST_SECONDS, Backoff, Client
 from pulumi_holdfast.controller.kube.connection import Connection
 from pulumi_holdfast.controller.kube.events import EventRecorder, WebhookNotifier
 from pulumi_holdfast.controller.kube.leader_election import Fence, LeaderElectionConfig, LeaderElector
-from pulumi_holdfast.controller.kube.work_queue import WorkQueue, utc_now
+from pulumi_holdfast.controller.kube.work_queue import OF_WORKERS, WorkQueue, utc_now
 from pulumi_holdfast.controller.loop.action_executor import ActionExecutor, ReservationManager
 from pulumi_holdfast.controller.loop.contention import GangContention
 from pulumi_holdfast.controller.loop.informers import Informers, enqueue_on_change
@@ -68,7 +68,9 @@ class Controller:
         self._absences = ApiAbsences(now)
         client = Client(requests, may_write=fence.seconds_left, answered=self._absences.answered)
         self._caches = caches = Caches()
-        self._queue = WorkQueue[JobKey](now=now, group=lambda key: key.namespace)
+        self._queue = WorkQueue[JobKey](
+            now=now, group=lambda key: key.namespace, most_at_once=settings.workers * OF_WORKERS
+        )
         self._informers = Informers(client, caches)
         # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)

@@ -1,4 +1,4 @@
-"""The judgements of jobs: each job is judged once for what it and its ladder say, and one job at a time.
+"""The judgements of jobs: each job is judged once for what it and its ladder say, one job at a time, and namespaces take turns.
 
 A judgement takes a few requests. No reconciliation waits for one: the job is reconciled again when it is there. An error of the
 API server leaves the job unjudged, and it is judged again later.
@@ -6,7 +6,6 @@ API server leaves the job unjudged, and it is judged again later.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,6 +23,7 @@ from pulumi_holdfast.controller.kube.client import (
     Unreachable,
 )
 from pulumi_holdfast.controller.kube.objects import annotations_of, labels_of, metadata_of
+from pulumi_holdfast.controller.kube.work_queue import WorkQueue
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import EXCLUSIVE_TOPOLOGY, FOLLOWS, FOLLOWS_VALUE
 from pulumi_holdfast.ladder.ladder import Policy
@@ -62,8 +62,7 @@ class Judgements:
         self._client = client
         self._changed = changed
         self._entries: dict[JobKey, _Entry] = {}
-        self._waiting: deque[JobKey] = deque()
-        self._filled = asyncio.Event()
+        self._waiting = WorkQueue[JobKey](group=lambda key: key.namespace)
 
     def of(self, key: JobKey, job: Json, policy: CachedPolicy | None, *, is_new: bool) -> Judgement | None:
         """Return the judgement of a job, None if it is not judged yet: it is queued then.
@@ -83,7 +82,7 @@ class Judgements:
         digest = digest_of(job, policy.tiers_text)
         if entry is None or entry.digest != digest:
             self._entries[key] = entry = _Entry(digest=digest, job=job, policy=policy, asks=is_new)
-            self._queue(key)
+            self._waiting.add(key)
         entry.version = version
         return entry.judgement
 
@@ -97,15 +96,11 @@ class Judgements:
     async def run(self) -> None:
         """Judge the jobs that wait, one after the other, until canceled."""
         while True:
-            while not self._waiting:
-                self._filled.clear()
-                await self._filled.wait()
-            await self._judge(self._waiting.popleft())
-
-    def _queue(self, key: JobKey) -> None:
-        if key not in self._waiting:
-            self._waiting.append(key)
-            self._filled.set()
+            key = await self._waiting.get()
+            try:
+                await self._judge(key)
+            finally:
+                self._waiting.done(key)
 
     async def _judge(self, key: JobKey) -> None:
         entry = self._entries.get(key)
@@ -138,7 +133,7 @@ class Judgements:
 
     def _again(self, key: JobKey, entry: _Entry) -> None:
         if self._entries.get(key) is entry:
-            self._queue(key)
+            self._waiting.add(key)
 
 
 def _version(job: Json, policy: CachedPolicy) -> tuple[object, ...] | None:

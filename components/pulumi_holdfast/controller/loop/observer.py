@@ -5,6 +5,7 @@ Besides the job's own objects these are its pod history, contending gangs, the u
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from pulumi_holdfast.controller.jobs.cached_objects import CachedJob
-from pulumi_holdfast.controller.jobs.caches import BY_UID, ON_NODE, RESERVED_FOR_UID, Caches
+from pulumi_holdfast.controller.jobs.caches import BY_UID, MOST_PODS, ON_NODE, RESERVED_FOR_UID, Caches
 from pulumi_holdfast.controller.jobs.kinds import KINDS, JobKind, job_of_pod
 from pulumi_holdfast.controller.jobs.node_usage import NodeSharing, NodeUsage, used_nodes
 from pulumi_holdfast.controller.jobs.observation import (
@@ -32,6 +33,7 @@ from pulumi_holdfast.controller.jobs.reservations import reservation_of
 from pulumi_holdfast.controller.jobs.state import JobState, UnreadableState
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.client import RAYJOB
+from pulumi_holdfast.controller.kube.objects import namespace_of
 from pulumi_holdfast.controller.loop.contention import GangContention
 from pulumi_holdfast.controller.loop.judgements import Judgements
 from pulumi_holdfast.controller.loop.pools import MissingPools, OfferedPrices, UsedNodes, pool_statuses
@@ -106,7 +108,7 @@ class PodHistories:
     def _note(self, change: Change[Json]) -> None:
         pod = change.after if change.after is not None else change.before
         key = job_of_pod(pod) if pod is not None else None
-        if pod is None or key is None:
+        if pod is None or key is None or self._caches.has_too_many_pods(key):
             return
         self._histories[key] = with_pod(self.of(key), pod, self._now(), is_deleted=change.after is None)
         if change.after is None and self._caches.job(key) is None and not self._caches.pods_of(key):
@@ -236,7 +238,14 @@ class Observer:
     def too_large(self, key: JobKey) -> CachedJob | None:
         """Return a job that is too large to be followed; None if it is not, or does not exist."""
         cached = self._caches.job(key)
-        return cached if cached is not None and cached.excess else None
+        if cached is None or cached.excess:
+            return cached
+        if self._caches.has_too_many_pods(key):
+            return dataclasses.replace(
+                cached,
+                excess=f"It has more than {MOST_PODS} pods, or Jobs: delete those that are not its own.",
+            )
+        return None
 
     def observe(self, key: JobKey) -> JobContext | None:
         """Return a job's current context; None if it does not exist."""
@@ -354,7 +363,10 @@ class Observer:
             children=tuple(caches.children_of(key)),
             nodes=self._nodes(names),
             claims=self._claims(names),
-            workloads=tuple(caches.workloads.find(BY_UID, uid)),
+            # A uid is no secret: a Workload elsewhere may name any job as its owner.
+            workloads=tuple(
+                each for each in caches.workloads.find(BY_UID, uid) if namespace_of(each) == key.namespace
+            ),
         )
 
     def _nodes(self, names: set[str]) -> dict[str, Json]:

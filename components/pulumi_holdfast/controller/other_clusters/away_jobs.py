@@ -21,7 +21,7 @@ from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.kube.cache import Change
 from pulumi_holdfast.controller.kube.client import ApiError, Client, LeadershipLost, Unreachable
 from pulumi_holdfast.controller.kube.objects import metadata_of
-from pulumi_holdfast.controller.kube.work_queue import WorkQueue
+from pulumi_holdfast.controller.kube.work_queue import OF_WORKERS, WorkQueue
 from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.controller.other_clusters.protocol import TransferStage
 from pulumi_holdfast.controller.other_clusters.transfers import (
@@ -31,7 +31,8 @@ from pulumi_holdfast.controller.other_clusters.transfers import (
     cluster_id,
 )
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.ladder import cluster_of, pool_there
+from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.ladder import Policy, cluster_of, pool_there
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class AwayJobs:
         self._now = now
         self._changed = changed
         self._report = report
-        self._queue = WorkQueue[JobKey](now=now, group=_namespace_of)
+        self._queue = self._new_queue()
         self._runs = False
         self._copies: dict[JobKey, CopyStatus] = {}
         self._silent: dict[_Place, str] = {}
@@ -102,7 +103,7 @@ class AwayJobs:
             seen=self._seen,
             failed=self._failed,
         )
-        self._queue, self._runs = WorkQueue[JobKey](now=self._now, group=_namespace_of), True
+        self._queue, self._runs = self._new_queue(), True
         for key in self._caches.all_keys():
             self._queue.add(key)
         try:
@@ -114,6 +115,9 @@ class AwayJobs:
                     group.create_task(self._remove_leftovers(transfers, cluster))
         finally:
             self._runs = False
+
+    def _new_queue(self) -> WorkQueue[JobKey]:
+        return WorkQueue(now=self._now, group=_namespace_of, most_at_once=_WORKERS * OF_WORKERS)
 
     async def _identity(self) -> str:
         while True:
@@ -162,7 +166,7 @@ class AwayJobs:
         """Take the next step of a job's transfer, if it has one."""
         cached = self._caches.job(key)
         job = None if cached is None or cached.excess else cached.read()
-        pool = "" if job is None else _pool_elsewhere(job)
+        pool = "" if job is None else self._pool_elsewhere(key.namespace, job)
         if job is None or (not pool and copies.may_run_here(job)):
             self._copies.pop(key, None)
             self._reported.pop(key, None)
@@ -177,6 +181,19 @@ class AwayJobs:
         is_silent = _place(record.cluster, key) in self._silent
         is_settled = (pool and record.stage is TransferStage.AWAY) or is_silent
         self._queue.add_at(key, self._now() + (_COPY_INTERVAL if is_settled else _STEP_INTERVAL))
+
+    def _pool_elsewhere(self, namespace: str, job: Json) -> str:
+        """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
+        state = copies.state_of(job)
+        if state is None or state.phase is not Phase.AWAY or metadata_of(job).get("deletionTimestamp"):
+            return ""
+        cached = self._caches.policies.get(namespace, LADDER)
+        is_foreign = (
+            cached is not None
+            and isinstance(cached.policy, Policy)
+            and cached.policy.rank_of(state.pool) is None
+        )
+        return "" if is_foreign else state.pool
 
     def _seen(self, key: JobKey, cluster: str, seen: SeenThere | None) -> None:
         if seen is None:
@@ -257,11 +274,3 @@ def _place(cluster: str, key: JobKey) -> _Place:
 
 def _namespace_of(key: JobKey) -> str:
     return key.namespace
-
-
-def _pool_elsewhere(job: Json) -> str:
-    """Return the pool of another cluster that a job's ladder has it in, empty for a job that belongs at home."""
-    state = copies.state_of(job)
-    if state is None or state.phase is not Phase.AWAY or metadata_of(job).get("deletionTimestamp"):
-        return ""
-    return state.pool

@@ -23,7 +23,14 @@ from pulumi_holdfast.controller.jobs.kinds import (
 )
 from pulumi_holdfast.controller.jobs.observation import CopyStatus
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey, Snapshot, has_ended
-from pulumi_holdfast.controller.kube.client import NAMESPACE, ApiError, Client, LeadershipLost, Unreachable
+from pulumi_holdfast.controller.kube.client import (
+    NAMESPACE,
+    TOO_LARGE,
+    ApiError,
+    Client,
+    LeadershipLost,
+    Unreachable,
+)
 from pulumi_holdfast.controller.kube.objects import metadata_of, name_of, uid_of
 from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.controller.other_clusters.protocol import (
@@ -50,7 +57,6 @@ _log = logging.getLogger(__name__)
 _LAST_WRITE: Final = timedelta(seconds=2)
 _LONGEST_ACCOUNT: Final = timedelta(seconds=15)
 _MISSING: Final = 404
-_TOO_LARGE: Final = 413
 
 
 class SomethingRemains(Exception):  # noqa: N818 - says what is wrong
@@ -69,7 +75,7 @@ async def _job_there(client: Client, key: JobKey) -> Json | None:
     """Return the object with a job's name in another cluster; its users there may make it too large to be read."""
     found = await current_job(client, key)
     if found is not None and (excess := cached_job(found).excess):
-        raise ApiError(_TOO_LARGE, "RequestEntityTooLarge", f"the job there is not read. {excess}")
+        raise ApiError(TOO_LARGE, "RequestEntityTooLarge", f"the job there is not read. {excess}")
     return found
 
 

@@ -14,6 +14,8 @@ from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures, Policy
 # A node that answers again within this time has cost nothing: a kubelet reports every 10 s, and the node controller
 # itself waits 40 to 50 s before it calls a node unreachable. The Job controller needs another minute.
 UNREACHABLE_AFTER: Final = timedelta(seconds=45)
+# From the end of a pod to that of a peer that notices it.
+_END_TAKES: Final = timedelta(seconds=5)
 
 
 def counted_failures(state: JobState, mode: Failures) -> int:
@@ -117,6 +119,8 @@ def _is_certain(loss: Loss, now: datetime) -> bool:
 
 def _with_loss(state: JobState, loss: Loss, now: datetime, window: timedelta) -> JobState:
     kind = OutageKind.APPLICATION if loss.cause is Cause.APPLICATION else OutageKind.EVICTION
+    if _ends_with_evicted_peer(state, loss):
+        return state
     if not _is_within_outage(state, loss, now, window) or _hits_next_gang(state, loss, window):
         begun = replace(
             state, restart_expected=True, losses_counted_until=_losses_counted_before(state, loss, window)
@@ -131,6 +135,20 @@ def _is_within_outage(state: JobState, loss: Loss, now: datetime, window: timede
     if state.outage_at is not None:
         return loss.at <= state.outage_at + window
     return _is_recent(state, now, window)
+
+
+def _ends_with_evicted_peer(state: JobState, loss: Loss) -> bool:
+    """Whether a program failed because a peer, which was evicted, ended: up to the end of its grace period.
+
+    It belongs to the eviction, also if the window is shorter.
+    """
+    return (
+        loss.cause is Cause.APPLICATION
+        and state.outage_kind is OutageKind.EVICTION
+        and state.outage_at is not None
+        and loss.pod_created_at is not None
+        and loss.pod_created_at <= state.outage_at <= loss.at <= state.outage_at + loss.grace + _END_TAKES
+    )
 
 
 def _hits_next_gang(state: JobState, loss: Loss, window: timedelta) -> bool:

@@ -192,7 +192,11 @@ def step_suspended(state: JobState, observation: Observation, policy: Policy | N
 def _step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     if not observation.suspended:
         # While a copy may run, the transfer suspends the job again.
-        return _resumed_externally(state, observation) if observation.may_run_here else JobStep(state=state)
+        return (
+            _resumed_externally(state, observation, policy)
+            if observation.may_run_here
+            else JobStep(state=state)
+        )
     if observation.is_managed_by_kueue:
         return _handed_to_kueue(state)
     if state.phase is Phase.GIVEN_UP:
@@ -267,6 +271,9 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
     is_limited = (current is not None and not current.is_open) or is_closed_below(state, observation, policy)
     if tier is None and is_limited:
         tier = other_tier(state, observation, policy)
+    if tier is None and current is None:
+        # No record leads to a pool of another ladder, not even to wait there.
+        tier = policy.tiers[min(state.rank, len(policy.tiers) - 1)]
     if tier is None or tier.name == state.pool:
         return state
     return replace(state, pool=tier.name, rank=policy.rank(tier), purpose=Purpose.FAILOVER, failback=None)
@@ -315,7 +322,7 @@ def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy
     return _resume(state, observation, policy)
 
 
-def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
+def _resumed_externally(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobStep:
     """Handle a job that another client has resumed.
 
     In the middle of a move the job is suspended again, or the gangs of two tiers would write one checkpoint; but only a
@@ -323,7 +330,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> JobStep:
     """
     is_moving = state.phase is Phase.SUSPENDING and observation.follows
     if is_moving and state.resuspensions < MAX_RESUSPENSIONS:
-        again = replace(state, resuspensions=state.resuspensions + 1)
+        again = replace(_with_valid_target(state, observation, policy), resuspensions=state.resuspensions + 1)
         # One warning in a move, also for an owner that applies its manifest each second.
         said = () if state.resuspensions else (_suspended_again_event(again),)
         return replace(suspend_again(again, observation), events=said)

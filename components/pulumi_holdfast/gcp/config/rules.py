@@ -8,7 +8,7 @@ from datetime import timedelta
 from ipaddress import IPv4Network
 from typing import Final
 
-from pulumi_holdfast.config import network_validation as networks
+from pulumi_holdfast.config import cidrs as networks
 from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import TextOrOutput, known

@@ -12,7 +12,7 @@ from pulumi_gcp.container import NodePool
 from pulumi_gcp.projects import IAMMember
 from pulumi_gcp.serviceaccount import Account
 
-from pulumi_holdfast.kubernetes.ordering import tied_to
+from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.ladder.labels import SYSTEM, SYSTEM_VALUE
 
 #: The longest ID of a service account.

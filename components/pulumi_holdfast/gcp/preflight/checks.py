@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import advice
+from pulumi_holdfast.config.preflight import advice
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, GcpNewNetwork
 from pulumi_holdfast.gcp.control_plane.access import AUTH_PLUGIN
 from pulumi_holdfast.gcp.preflight.existing_cluster import ExistingGke, existing_gke_problems

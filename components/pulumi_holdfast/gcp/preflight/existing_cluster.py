@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi_gcp.container import get_cluster
 
 from pulumi_holdfast.config.errors import format_value
-from pulumi_holdfast.config.preflight.existing_clusters import (
+from pulumi_holdfast.config.preflight import (
     NodeGroup,
     missing_cluster,
     system_node_problems,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pulumi_gcp.container import GetClusterResult
     from pulumi_gcp.container.outputs import GetClusterNodePoolResult
 
-    from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
+    from pulumi_holdfast.config.preflight import CloudQueries
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.ladder.errors import Problem
 

@@ -11,12 +11,17 @@ from pulumi_gcp.organizations import get_client_config, get_project
 from pulumi_gcp.storage import get_bucket, get_buckets, get_project_service_account
 
 from pulumi_holdfast.config import naming
-from pulumi_holdfast.config.preflight.cloud_queries import CloudQueries
-from pulumi_holdfast.gcp.config.sections import Channel, GcpCluster
+from pulumi_holdfast.config.preflight import CloudQueries, refuse_or_warn
+from pulumi_holdfast.gcp.config.sections import Channel
 from pulumi_holdfast.gcp.network import PODS_RANGE, SERVICES_RANGE, subnetwork_name
-from pulumi_holdfast.gcp.preflight.checks import Project, SubnetworkRanges
+from pulumi_holdfast.gcp.preflight.checks import (
+    Project,
+    SubnetworkRanges,
+    preflight_problems,
+    preflight_warnings,
+)
 from pulumi_holdfast.gcp.preflight.existing_cluster import existing_gke
-from pulumi_holdfast.gcp.preflight.quotas import QuotaRow, granted_in
+from pulumi_holdfast.gcp.preflight.quotas import QuotaRow, granted_in, zones_of_cluster
 from pulumi_holdfast.kubernetes.labels import STACK_LABEL
 from pulumi_holdfast.ladder.machines import zones_of
 
@@ -186,20 +191,12 @@ _NOT_FOUND: Final = "not found"
 #: What follows the cluster's name in the generated name of its bucket.
 _BUCKET: Final = "checkpoints-bucket-"
 
-#: GKE's default number of zones for a regional cluster.
-_ZONES_OF_A_REGION: Final = 3
 
+def check_project(platform: GcpPlatform, stack: str, *, parent: pulumi.Resource) -> Project:
+    """Query the project with the provider of the component `parent`, and check that it can hold the stack.
 
-def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> tuple[str, ...]:
-    """The zones of the system nodes, and of pools without zones.
-
-    Those of the configuration; otherwise that of a zonal control plane; otherwise the first three, by name, of the
-    region's `available` zones, with None for the known ones.
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
     """
-    cluster = platform.cluster
-    if isinstance(cluster, GcpCluster) and cluster.zones is not None:
-        return cluster.zones
-    if platform.location != platform.region:
-        return (platform.location,)
-    there = zones_of(platform.region) if available is None else available
-    return tuple(there[:_ZONES_OF_A_REGION])
+    project = ProjectQueries(platform, stack, parent=parent).project()
+    refuse_or_warn(preflight_problems(platform, project), preflight_warnings(platform, project))
+    return project

@@ -1,4 +1,4 @@
-"""Compares a stack's demand with the quotas of a Google Cloud project and their use by others. Pure.
+"""Compares a stack's demand with the quotas of a Google Cloud project and their use by others.
 
 Which quota a machine counts against is read from the project: a family of machines or GPUs has a quota of its own, or is a
 dimension of one for all families.
@@ -6,23 +6,28 @@ dimension of one for all families.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from pulumi_holdfast.config.loader import PLATFORM
-from pulumi_holdfast.config.preflight.quotas import Demand, QuotaUse, Usage, quota_use
-from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Upgrades
+from pulumi_holdfast.config.naming import gke_cluster_name
+from pulumi_holdfast.config.preflight import Demand, QuotaUse, Usage, quota_use
+from pulumi_holdfast.gcp.config.sections import GcpCluster, GcpExistingCluster, Upgrades
 from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
+from pulumi_holdfast.ladder.json import mapping, sequence
 from pulumi_holdfast.ladder.labels import CapacityType
-from pulumi_holdfast.ladder.machines import Machine, boot_disk_of
+from pulumi_holdfast.ladder.machines import Machine, boot_disk_of, machine_catalogue, with_attached, zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pulumi_holdfast.config.preflight import Runner
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
+    from pulumi_holdfast.ladder.json import Json, JsonValue
 
 
 @dataclass(frozen=True, order=True)
@@ -217,3 +222,97 @@ def _increase(platform: GcpPlatform, quota: Quota) -> str:
         f"--quota-id {quota.id} --preferred-value {{}}"
         + (f" --dimensions {','.join(dimensions)}" if dimensions else "")
     )
+
+
+#: GKE's default number of zones for a regional cluster.
+_ZONES_OF_A_REGION: Final = 3
+
+
+def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> tuple[str, ...]:
+    """The zones of the system nodes, and of pools without zones.
+
+    Those of the configuration; otherwise that of a zonal control plane; otherwise the first three, by name, of the
+    region's `available` zones, with None for the known ones.
+    """
+    cluster = platform.cluster
+    if isinstance(cluster, GcpCluster) and cluster.zones is not None:
+        return cluster.zones
+    if platform.location != platform.region:
+        return (platform.location,)
+    there = zones_of(platform.region) if available is None else available
+    return tuple(there[:_ZONES_OF_A_REGION])
+
+
+#: The label that GKE gives the machines of a cluster.
+_CLUSTER: Final = "goog-k8s-cluster-name"
+
+
+def project_quota_uses(platform: GcpPlatform, stack: str, runner: Runner) -> tuple[QuotaUse, ...]:
+    """Each quota that machines and boot disks of the stack count against.
+
+    A query that fails, such as one without permission, leaves its values unknown.
+    """
+    zones = zones_of_cluster(platform, None)
+    of_project = ("--project", platform.project, "--format", "json")
+    answer = runner(
+        ("gcloud", "beta", "quotas", "info", "list", "--service", "compute.googleapis.com", *of_project)
+    )
+    if answer.code != 0:
+        reason = " ".join((answer.errors or answer.output).split())
+        return quota_uses(platform, zones, None, reason=reason)
+    granted = granted_in(platform.region, _rows(_listed(answer.output)))
+    answer = runner(
+        (
+            *("gcloud", "compute", "instances", "list", *of_project),
+            *("--filter", f"status=RUNNING AND NOT labels.{_CLUSTER}={gke_cluster_name(stack)}"),
+        )
+    )
+    others = _machines(_listed(answer.output), platform.region) if answer.code == 0 else None
+    return quota_uses(platform, zones, granted, used=None if others is None else used_by(others, granted))
+
+
+def _listed(output: str) -> Iterator[Json]:
+    return (mapping(each) for each in sequence(cast("JsonValue", json.loads(output or "[]"))))
+
+
+def _rows(infos: Iterable[Json]) -> Iterator[QuotaRow]:
+    for info in infos:
+        for each in map(mapping, sequence(info.get("dimensionsInfos"))):
+            yield QuotaRow(
+                id=str(info.get("quotaId")),
+                dimensions={name: str(value) for name, value in mapping(each.get("dimensions")).items()},
+                locations=tuple(str(place) for place in sequence(each.get("applicableLocations"))),
+                # JSON of Google's APIs has whole numbers as text, and leaves 0 out.
+                value=int(str(mapping(each.get("details")).get("value") or 0)),
+            )
+
+
+def _machines(instances: Iterable[Json], region: str) -> Iterator[tuple[Machine, CapacityType]]:
+    """The known machine types of instances in a region."""
+    catalogue = machine_catalogue("gcp")
+    for instance in instances:
+        machine = catalogue.get(_last_part(instance.get("machineType")))
+        if machine is None or not _last_part(instance.get("zone")).startswith(f"{region}-"):
+            continue
+        for attached in map(mapping, sequence(instance.get("guestAccelerators"))):
+            # Machine types with GPUs of their own list these, too.
+            if not machine.gpus:
+                kind, count = (
+                    _last_part(attached.get("acceleratorType")),
+                    int(str(attached.get("acceleratorCount"))),
+                )
+                machine = _with(machine, kind, count)
+        is_spot = mapping(instance.get("scheduling")).get("preemptible") is True
+        yield machine, CapacityType.SPOT if is_spot else CapacityType.ON_DEMAND
+
+
+def _with(machine: Machine, kind: str, count: int) -> Machine:
+    try:
+        return with_attached(machine, kind, count)
+    except ValueError:
+        # GPUs that no pool of this program can have, such as those of virtual workstations.
+        return machine
+
+
+def _last_part(url: JsonValue) -> str:
+    return str(url).rpartition("/")[2]

@@ -13,7 +13,7 @@ from pulumi_holdfast.kubernetes.admission.job_patches import as_json_patches, re
 from pulumi_holdfast.kubernetes.admission.jobset import JOBSET, jobset_patches, jobset_repairs
 from pulumi_holdfast.kubernetes.admission.rayjob import RAYJOB, rayjob_patches, rayjob_repairs
 from pulumi_holdfast.kubernetes.admission.rules import AdmissionRule, NodeSelection, TolerationRule
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import (
     admission_policy,
     in_training_namespaces,

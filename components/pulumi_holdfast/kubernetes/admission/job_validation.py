@@ -23,7 +23,7 @@ from pulumi_holdfast.kubernetes.admission.job_expressions import QUEUE_NAME, Job
 from pulumi_holdfast.kubernetes.admission.jobset import JOBSET
 from pulumi_holdfast.kubernetes.admission.rayjob import RAYJOB
 from pulumi_holdfast.kubernetes.admission.rules import NodeSelection
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (

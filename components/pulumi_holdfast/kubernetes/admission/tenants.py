@@ -13,7 +13,7 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_holdfast.kubernetes.admission.expressions import CREATES, affinity_terms, text, texts
 from pulumi_holdfast.kubernetes.admission.job_expressions import HERE
 from pulumi_holdfast.kubernetes.admission.rayjob import ray_tokens_spec
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION, KIND
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION, KIND
 from pulumi_holdfast.kubernetes.kubernetes_object import (
     admission_policy,
     in_training_namespaces,
@@ -59,6 +59,9 @@ _VOLUMES: Final = (
     "secret",
 )
 
+#: How the keys of taints start that control planes have, and nodes without their network policies, or that Karpenter has not set up.
+_SYSTEM_TAINTS: Final = ("node-role.kubernetes.io/", "node.cilium.io/", "karpenter.sh/unregistered")
+
 #: Kubernetes' account that creates the pods of Jobs.
 _JOB_CONTROLLER: Final = "system:serviceaccount:kube-system:job-controller"
 
@@ -76,7 +79,7 @@ def pods_spec() -> Json:
     """
     added = f"object.spec.?tolerations.orValue([]).filter(t, {CREATES} || !(t in oldObject.spec.?tolerations.orValue([])))"
     key = "t.?key.orValue('')"
-    system = f"{key} == {text(SYSTEM_TAINT.key)} || {key}.startsWith('node-role.kubernetes.io/')"
+    system = f"{key} == {text(SYSTEM_TAINT.key)} || {texts(_SYSTEM_TAINTS)}.exists(p, {key}.startsWith(p))"
     creators = (_JOB_CONTROLLER, KUBERAY_ACCOUNT, CONTROLLER_ACCOUNT)
     own = f"request.userInfo.username in {texts(creators)} && t.?operator.orValue('Equal') == 'Equal'"
     highest = f"int(namespaceObject.metadata.?annotations[?{text(HIGHEST_PRIORITY)}].orValue('0'))"
@@ -104,7 +107,7 @@ def pods_spec() -> Json:
             ),
             (
                 f"!variables.added.exists(t, {system})",
-                "system nodes are for operators: remove the toleration of their taint",
+                "system nodes, and nodes that are not ready, are not for training pods: remove the toleration of their taint",
             ),
             (
                 f"variables.added.all(t, {key} != {text(RESERVED_FOR)} || ({own}))",
@@ -235,7 +238,10 @@ def _own_namespace(kind: str) -> str:
 
 
 def inside_spec() -> Json:
-    """Return the policy that keeps Services inside the cluster, also those that KubeRay would make of a RayJob."""
+    """Return the policy that keeps Services inside the namespace, also those that KubeRay would make of a RayJob.
+
+    An ExternalName would send KubeRay, which starts jobs at the Service of a Ray head, to the head of another namespace.
+    """
     new, old = "dyn(object)", "dyn(oldObject)"
     cluster = f"({_RESOURCE} == 'rayjobs' ? {new}.?spec.?rayClusterSpec : {new}.?spec)"
     head = f"{cluster}.?headGroupSpec"
@@ -278,8 +284,7 @@ def inside_spec() -> Json:
 
 def _is_inside(spec: str, field: str) -> str:
     return (
-        f"!({spec}.?{field}.orValue('ClusterIP') in ['LoadBalancer', 'NodePort']) && "
-        f"size({spec}.?externalIPs.orValue([])) == 0"
+        f"{spec}.?{field}.orValue('ClusterIP') == 'ClusterIP' && size({spec}.?externalIPs.orValue([])) == 0"
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, rule
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, role_ref, rule
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 
 if TYPE_CHECKING:
@@ -86,11 +86,6 @@ LEASE_RULES: Final[Sequence[Json]] = (
 PLACEHOLDER_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
 
 SUBJECT: Final[Json] = {"kind": "ServiceAccount", "name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
-
-
-def role_ref(kind: str, name: str) -> Json:
-    """Return a binding's reference to a Role or ClusterRole."""
-    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 
 
 class ControllerAccess(ComponentResource):

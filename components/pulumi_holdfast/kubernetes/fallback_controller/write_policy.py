@@ -4,9 +4,12 @@ Its permissions (`access.py`) say which kinds it may patch; Kubernetes cannot li
 of the account that changes more than the controller does: the image or command of a job, a taint that is not a reservation,
 a label of a node or job, a pod that is no placeholder.
 
-It does not bound everything that a stolen token can do. A policy sees one object, so the successor of a RayJob is not compared with the
-one that failed: its program may be any, within the bounds of its training namespace (`admission/tenants.py`). Jobs can be suspended
-and moved, their pods deleted, and nodes reserved. `docs/tenants.md` has the list.
+A policy sees one object, and must hold for each of its parameters. So two mutating policies ask whether a new RayJob has a
+predecessor: one removes the annotation PREDECESSOR, the other adds it if one of the namespace's RayJobs has failed, asked for a
+successor, and has this specification. They come in any order; only the second is invoked again, so it has the last word.
+
+It does not bound everything that a stolen token can do. Jobs can be suspended and moved, their pods deleted, failed RayJobs that ask
+for a successor run again, and nodes reserved. `docs/tenants.md` has the list.
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
+from pulumi_holdfast.kubernetes.admission.job_patches import (
+    as_json_patches,
+    pointer_step,
+    remove_field,
+    set_field,
+)
 from pulumi_holdfast.kubernetes.kubernetes_object import admission_policy, refusals, resource_rule
 from pulumi_holdfast.ladder.labels import (
     CAPACITY_KEYS,
@@ -23,6 +32,7 @@ from pulumi_holdfast.ladder.labels import (
     CONTROLLER,
     EVENT_COMPONENT,
     POOL,
+    PREDECESSOR,
     RECREATE,
     RESERVATION_NAMESPACE,
     RESERVATION_PRIORITY_CLASS,
@@ -37,7 +47,7 @@ from pulumi_holdfast.ladder.labels import (
 from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pulumi_holdfast.ladder.json import Json
 
@@ -55,6 +65,11 @@ LONGEST_SUCCESSOR_STEM: Final = 38
 _SERVER_FIELDS: Final = ("generation", "managedFields", "resourceVersion")
 
 _RESERVATION_EFFECT: Final = "NoSchedule"
+
+_BY_CONTROLLER: Final[Json] = {
+    "name": "controller",
+    "expression": f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)}",
+}
 
 
 def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
@@ -82,9 +97,7 @@ def policy_spec(placeholder_image: str, *, transfers: bool = False) -> Json:
                 ),
             ]
         },
-        "matchConditions": [
-            {"name": "controller", "expression": f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)}"}
-        ],
+        "matchConditions": [_BY_CONTROLLER],
         "variables": [
             {"name": "new", "expression": "dyn(object)"},
             {"name": "old", "expression": "dyn(oldObject)"},
@@ -159,9 +172,10 @@ def _validations(placeholder_image: str, *, transfers: bool) -> Iterable[tuple[s
             f'{_annotation(RECREATE)} == "true"',
             f'{_annotation(STATE)} != ""',
             f'{_annotation(SUCCESSOR_OF)} != ""',
+            f'{_annotation(PREDECESSOR)} != ""',
             _names_successor(),
         ),
-        "the controller creates only the successor of a RayJob that may be created again",
+        "the controller creates only the successor of a failed RayJob that asks for one, with its specification",
     )
     yield (_is("jobs", "CREATE"), _DRY_RUN, "the controller creates Jobs in dry runs only")
     yield (
@@ -322,6 +336,46 @@ def _names_successor() -> str:
     return f"{_NEW}.metadata.name.startsWith({stem} + '-') && {_NEW}.metadata.name.matches('-[0-9a-f]{{8}}$')"
 
 
+def _has_predecessor() -> str:
+    """Return whether a RayJob, `params`, has failed, and the new one is its successor with its specification, wherever it runs."""
+    first = f"params.metadata.?annotations[?{text(SUCCESSOR_OF)}].orValue(params.metadata.name)"
+    # No job is there yet that could have a reservation of its own.
+    parts = (part.replace("OBJECT.metadata.uid", "params.metadata.uid") for part in _rayjob_spec())
+    return _all(
+        f"{_annotation(SUCCESSOR_OF)} == {first}",
+        f"{_NEW}.metadata.name.endsWith({text('-')} + params.metadata.uid.substring(0, 8))",
+        f"params.metadata.?annotations[?{text(RECREATE)}].orValue({text('')}) == {text('true')}",
+        f"params.?status.?jobDeploymentStatus.orValue({text('')}) in {texts(('Failed', 'ValidationFailed'))}",
+        same(*parts, old="params"),
+    )
+
+
+def predecessor_specs() -> Mapping[str, tuple[Json, Json]]:
+    """Return the two mutating policies by name, each with its binding: they say in PREDECESSOR whose successor a RayJob is."""
+    at = text(f"/metadata/annotations/{pointer_step(PREDECESSOR)}")
+    removed = f"({_annotation(PREDECESSOR)} == {text('')} ? [] : [{remove_field(at)}])"
+    added = f"({_has_predecessor()} ? [{set_field(at, 'params.metadata.uid')}] : [])"
+    each_job: Json = {"paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}}
+    return {
+        f"{CONTROLLER}-no-predecessor": (_patch(removed, "Never"), {}),
+        f"{CONTROLLER}-predecessor": (
+            {"paramKind": {"apiVersion": "ray.io/v1", "kind": "RayJob"}, **_patch(added, "IfNeeded")},
+            each_job,
+        ),
+    }
+
+
+def _patch(patches: str, again: str) -> Json:
+    return {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [resource_rule("ray.io", "rayjobs", on=["CREATE"])]},
+        "matchConditions": [_BY_CONTROLLER],
+        "reinvocationPolicy": again,
+        "variables": [{"name": "new", "expression": "dyn(object)"}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": as_json_patches(patches)}}],
+    }
+
+
 def _placeholder(image: str) -> str:
     """Return whether a pod is a placeholder: it runs the image that does nothing, and nothing else."""
     spec = f"{_NEW}.spec"
@@ -340,7 +394,7 @@ def _placeholder(image: str) -> str:
 class ControllerWritePolicy(ComponentResource):
     """Limits what the fallback controller's service account may change (`holdfast:index:ControllerWritePolicy`).
 
-    Creates a ValidatingAdmissionPolicy and its binding. `placeholder_image` is the only image that placeholders run.
+    Creates a ValidatingAdmissionPolicy and two MutatingAdmissionPolicies with their bindings. `placeholder_image` is the only image that placeholders run.
     `transfers`: jobs may move to other clusters.
     """
 
@@ -357,4 +411,13 @@ class ControllerWritePolicy(ComponentResource):
         admission_policy(
             f"{name}-policy", "ValidatingAdmissionPolicy", {"name": NAME}, spec, binding_spec(), self
         )
+        for policy, (patch, binding) in predecessor_specs().items():
+            admission_policy(
+                f"{name}-{policy}",
+                "MutatingAdmissionPolicy",
+                {"name": policy},
+                patch,
+                {"policyName": policy, **binding},
+                self,
+            )
         self.register_outputs({})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from pulumi_holdfast.config.paths import from_program
+from pulumi_holdfast.config.loader import from_program
 from pulumi_holdfast.kubernetes.kubernetes_object import HelmRelease, KubernetesObject
 from pulumi_holdfast.kubernetes.network import network_policy, system_spec
 from pulumi_holdfast.kubernetes.operators.pod_settings import allow_system_priority

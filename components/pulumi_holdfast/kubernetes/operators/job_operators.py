@@ -8,13 +8,16 @@ from typing import Final
 from pulumi import ComponentResource, ResourceOptions
 
 from pulumi_holdfast.config import versions
-from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, admission_policy
+from pulumi_holdfast.kubernetes.kubernetes_object import RBAC, KubernetesObject, admission_policy, role_ref
 from pulumi_holdfast.kubernetes.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 from pulumi_holdfast.kubernetes.operators.operator_access import (
     JOBSET_ACCESS,
     OPERATOR_WRITES,
+    RAY_FINALIZER_RULES,
+    RAY_FINALIZERS,
     RAY_ROLE,
     RAY_RULES,
+    RAY_SUBJECT,
     jobset_access_spec,
     operator_writes_spec,
 )
@@ -100,7 +103,7 @@ class Operators(ComponentResource):
     Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
     release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer. `namespaces` are the training
     namespaces, in which alone both write; without any, they write in all. Creates the admission policies that say so,
-    `jobset-access` and `operator-writes`, and the ClusterRole `kuberay-jobs`, which TrainingNamespace binds.
+    `jobset-access` and `operator-writes`, the ClusterRole `kuberay-jobs`, which TrainingNamespace binds, and `kuberay-finalizers`.
     `charts` is a directory or address of charts, `images` a registry; None for the projects' own. `versions` are the operators',
     by the names of their charts. `scrapers` are the namespaces that reach their metrics. With more than one replica they elect a leader.
     """
@@ -146,12 +149,27 @@ class Operators(ComponentResource):
         self.register_outputs({})
 
     def _access(self, name: str, *, bounded: bool) -> list[KubernetesObject]:
-        role = KubernetesObject(
-            f"{name}-{RAY_ROLE}",
+        inside = ResourceOptions(parent=self)
+        roles = [
+            KubernetesObject(
+                f"{name}-{role}",
+                RBAC,
+                "ClusterRole",
+                {"metadata": {"name": role}, "rules": rules},
+                opts=inside,
+            )
+            for role, rules in ((RAY_ROLE, RAY_RULES), (RAY_FINALIZERS, RAY_FINALIZER_RULES))
+        ]
+        binding = KubernetesObject(
+            f"{name}-{RAY_FINALIZERS}-binding",
             RBAC,
-            "ClusterRole",
-            {"metadata": {"name": RAY_ROLE}, "rules": RAY_RULES},
-            opts=ResourceOptions(parent=self),
+            "ClusterRoleBinding",
+            {
+                "metadata": {"name": RAY_FINALIZERS},
+                "roleRef": role_ref("ClusterRole", RAY_FINALIZERS),
+                "subjects": [RAY_SUBJECT],
+            },
+            opts=inside,
         )
         patched = admission_policy(
             f"{name}-{JOBSET_ACCESS}",
@@ -170,4 +188,4 @@ class Operators(ComponentResource):
                 {"policyName": OPERATOR_WRITES, "validationActions": ["Deny"]},
                 self,
             )
-        return [role, patched]
+        return [*roles, binding, patched]

@@ -1,8 +1,9 @@
 """What the accounts of JobSet and KubeRay may do: less than their charts give them.
 
 KubeRay's chart, told its namespaces, makes no ClusterRole; the role for its jobs is bound in each training namespace. JobSet
-watches the whole cluster and its chart has no field for its rights, so an admission policy replaces the rules of its
-ClusterRole, and another one keeps what it writes inside the training namespaces.
+watches the whole cluster, and its chart has no field for its rights or its priority, so an admission policy replaces the
+rules of its ClusterRole and sets the priority class of its pods, and another one keeps what it writes inside the training
+namespaces.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.kubernetes.admission.expressions import text, texts
 from pulumi_holdfast.kubernetes.kubernetes_object import refusals, resource_rule, rule
+from pulumi_holdfast.kubernetes.operators.pod_settings import SYSTEM_PRIORITY_CLASS
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
 from pulumi_holdfast.ladder.operators import JOBSET_ACCOUNT, KUBERAY_ACCOUNT, OPERATORS
 
@@ -50,10 +52,18 @@ RAY_RULES: Final[Sequence[Json]] = (
     rule("rbac.authorization.k8s.io", ["rolebindings", "roles"], ["create", *_READ]),
 )
 
+#: The ClusterRole of KubeRay in all namespaces: to end what has its finalizers. A namespace that is deleted loses the binding of RAY_ROLE
+#: at any time, and a RayJob that KubeRay then could not update would keep the namespace for good.
+RAY_FINALIZERS: Final = "kuberay-finalizers"
+RAY_FINALIZER_RULES: Final[Sequence[Json]] = (
+    rule("ray.io", _RAY_KINDS, ["patch", "update"]),
+    rule("ray.io", [f"{kind}/finalizers" for kind in _RAY_KINDS], ["update"]),
+)
+
 #: The resources in the role of an autoscaler.
 _AUTOSCALER_RESOURCES: Final = ("pods", "pods/resize", "rayclusters")
 
-#: The ClusterRole that JobSet's chart makes, and its webhook configurations, whose certificates JobSet renews.
+#: The ClusterRole and the Deployment that JobSet's chart makes, and its webhook configurations, whose certificates JobSet renews.
 JOBSET_ROLE: Final = "jobset-controller"
 JOBSET_WEBHOOKS: Final = ("jobset-mutating-webhook-configuration", "jobset-validating-webhook-configuration")
 
@@ -81,20 +91,34 @@ OPERATOR_WRITES: Final = "operator-writes"
 
 
 def jobset_access_spec() -> Json:
-    """Return the policy that replaces the rules of JobSet's ClusterRole by JOBSET_RULES."""
-    replaced = f'[JSONPatch{{op: "replace", path: "/rules", value: {json.dumps(JOBSET_RULES)}}}]'
+    """Return the policy that replaces the rules of JobSet's ClusterRole by JOBSET_RULES, and gives its Deployment SYSTEM_PRIORITY_CLASS."""
+    rules = f'[JSONPatch{{op: "replace", path: "/rules", value: {json.dumps(JOBSET_RULES)}}}]'
+    priority = f'[JSONPatch{{op: "add", path: "/spec/template/spec/priorityClassName", value: {text(SYSTEM_PRIORITY_CLASS)}}}]'
+    own: Json = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "In",
+        "values": [OPERATORS["jobset"].namespace],
+    }
     return {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "resourceRules": [
-                resource_rule("rbac.authorization.k8s.io", "clusterroles", on=["CREATE", "UPDATE"])
-            ]
+                resource_rule("rbac.authorization.k8s.io", "clusterroles", on=["CREATE", "UPDATE"]),
+                resource_rule("apps", "deployments", on=["CREATE", "UPDATE"]),
+            ],
+            # Kubernetes does not apply it to ClusterRoles.
+            "namespaceSelector": {"matchExpressions": [own]},
         },
         "matchConditions": [
-            {"name": "role", "expression": f"object.metadata.?name.orValue('') == {text(JOBSET_ROLE)}"}
+            {"name": "jobset", "expression": f"object.metadata.?name.orValue('') == {text(JOBSET_ROLE)}"}
         ],
         "reinvocationPolicy": "IfNeeded",
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": replaced}}],
+        "mutations": [
+            {
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": f"request.kind.kind == 'ClusterRole' ? {rules} : {priority}"},
+            }
+        ],
     }
 
 

@@ -13,6 +13,7 @@ from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, HOSTNAME, POOL, R
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.ladder.reachability.affinity import (
     OTHERS,
+    LabelValues,
     Requirement,
     any_holds,
     keys_of,
@@ -20,20 +21,21 @@ from pulumi_holdfast.ladder.reachability.affinity import (
     term_holds,
 )
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
-from pulumi_holdfast.ladder.reachability.node_selection import (
+from pulumi_holdfast.ladder.reachability.messages import CheckResult as CheckResult
+from pulumi_holdfast.ladder.reachability.messages import Failed as Failed
+from pulumi_holdfast.ladder.reachability.messages import Undetermined as Undetermined
+from pulumi_holdfast.ladder.reachability.pod_capacity import (
+    NO_ROOM,
+    PodCapacity,
     alternatives,
     candidate_machines,
     labels_of_nodes,
     matches,
     matching_machines,
+    room_for,
     values_there,
 )
-from pulumi_holdfast.ladder.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
-from pulumi_holdfast.ladder.reachability.results import CheckResult as CheckResult
-from pulumi_holdfast.ladder.reachability.results import Failed as Failed
-from pulumi_holdfast.ladder.reachability.results import Undetermined as Undetermined
 from pulumi_holdfast.ladder.reachability.shape import Placement, Resources, Shape
 from pulumi_holdfast.ladder.taints import REPELLING, untolerated
 

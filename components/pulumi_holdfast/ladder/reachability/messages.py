@@ -1,12 +1,13 @@
-"""Message templates of reachability checks, and of faults of jobs, which the API server's admission policies use, too.
+"""What checks find: message templates of reachability checks, and of faults of jobs, which the API server's admission policies use, too.
 
 `{name}` is a placeholder: Python fills it in with `str.format`, the admission policies with a CEL expression.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pulumi_holdfast.ladder.labels import AFTER_MAX_COST, FOLLOWS, MAX_COST, POOL, VOLUME_CLAIMS
+from pulumi_holdfast.ladder.reachability import messages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +125,7 @@ MACHINE: Final = MessageTemplate(
 )
 TOO_MANY: Final = MessageTemplate(
     reason="it has room for at most {room} of the {pods} pods that have to run together",
-    fix="Raise `{field}` to {nodes} or more, or declare a smaller gang.",
+    fix="Raise `{field}` to {nodes} or more nodes, or declare a smaller gang.",
 )
 TOO_MUCH: Final = MessageTemplate(
     reason="all its nodes together have {room} allocatable, and the job's pods request {total}",
@@ -227,3 +228,29 @@ CANNOT_STOP: Final = MessageTemplate(
 def tier_title(number: int, pool: str, cluster: str = "") -> str:
     """A tier in a message; a pool of another cluster has the cluster in front, as in the status of jobs."""
     return TIER.format(number=number, pool=f"{cluster}/{pool}" if cluster else pool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A check that fails: why the job's pods cannot run on the pool's nodes, and the fix."""
+
+    check: str
+    reason: str
+    fix: str = ""
+
+    @classmethod
+    def by(cls, check: str, template: messages.MessageTemplate, **values: object) -> "Failed":
+        """A failed check with the message of this template."""
+        return cls(check=check, reason=template.reason.format(**values), fix=template.fix.format(**values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undetermined:
+    """A check that depends on a value which is not known yet."""
+
+    check: str
+    reason: str
+
+
+#: What a check yields; a check that passes yields nothing.
+CheckResult: TypeAlias = Failed | Undetermined

@@ -11,8 +11,7 @@ from typing import Final
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE
 from pulumi_holdfast.ladder.machines import LOCAL_ZONES, Machine, is_sold_in, regions, zones_of
-from pulumi_holdfast.ladder.reachability.affinity import ABSENT
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
+from pulumi_holdfast.ladder.reachability.affinity import ABSENT, LabelValues
 from pulumi_holdfast.ladder.reachability.node_labels import ALIASES, Provisioner, machine_labels
 
 #: Karpenter's zones on Azure are the location and a number, such as eastus2-1: a number alone matches none.

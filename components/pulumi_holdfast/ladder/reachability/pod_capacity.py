@@ -1,14 +1,32 @@
-"""How many pods a pool can grow to hold, within its limits."""
+"""How many pods a pool can grow to hold within its limits: of one shape, and of several at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.labels import ZONE
+from pulumi_holdfast.ladder.reachability import messages
+from pulumi_holdfast.ladder.reachability.affinity import (
+    LabelFact,
+    LabelValues,
+    Requirement,
+    Term,
+    any_holds,
+    keys_of,
+    label_of,
+    term_holds,
+)
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
-from pulumi_holdfast.ladder.reachability.node_selection import candidate_machines, candidates_by_term
-from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
+from pulumi_holdfast.ladder.reachability.messages import CheckResult, Failed, Undetermined
+from pulumi_holdfast.ladder.reachability.shape import (
+    MOST_COUNTED,
+    Resources,
+    Shape,
+    run_at_once,
+    total,
+    widest,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,3 +237,133 @@ def _upper_bound(
             bounds.append(limit // min(each.uses[index] for each in candidates) * most)
             bounds.append(max(limit * each.pods // each.uses[index] for each in candidates))
     return min(bounds, default=None)
+
+
+def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
+    """Several shapes that run at once find room in the pool together.
+
+    They certainly do if the pool has room for as many pods that request the most of any of them, and certainly do not if
+    they request more than all its nodes have. How pods are packed between these two is not computed. Those that wait for
+    none run together for certain; which of the others do depends on how long they run.
+    """
+    if pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
+        return
+    nodes = _most_nodes(pool, pool.machines)
+    if nodes is None:
+        return
+    available = (
+        None if nodes is UNKNOWN else widest([each.allocatable for each in pool.machines]).times(nodes)
+    )
+    first = [shape for shape in shapes if not shape.after]
+    requested = total([shape.requests.times(min(shape.pods, MOST_COUNTED)) for shape in first])
+    unknown = {name for each in pool.machines for name in each.unknown_devices(requested)}
+    requested_there = requested.without_devices(unknown)
+    if available is not None and len(first) > 1 and not requested_there.fits_in(available):
+        room, field = available.beside(requested), pool.limits.set_by
+        yield Failed.by("gang", messages.TOO_MUCH, field=field, room=room, total=requested)
+        return
+    uncertain = [each for each in run_at_once(shapes) if len(each) > 1 and not _has_room(each, pool)]
+    if uncertain:
+        pods = sum(shape.pods for shape in uncertain[0])
+        reason = f"whether it has room for all {pods} pods of the job at once is not certain"
+        yield Undetermined(check="gang", reason=reason)
+
+
+def _has_room(shapes: Sequence[Shape], pool: PoolFacts) -> bool:
+    """Whether a pool certainly has room for all pods of these shapes at once."""
+    alike = replace(
+        shapes[0],
+        pods=sum(shape.pods for shape in shapes),
+        requests=widest([shape.requests for shape in shapes]),
+        one_per_node=any(shape.one_per_node for shape in shapes),
+    )
+    found = room_for(alike, pool)
+    selects_alike = len({(str(alternatives(shape)), shape.zones) for shape in shapes}) == 1
+    return found is not UNKNOWN and (
+        found.guaranteed is None or (selects_alike and found.guaranteed >= alike.pods)
+    )
+
+
+def _most_nodes(pool: PoolFacts, machines: Sequence[MachineCapacity]) -> int | Unknown | None:
+    """How many nodes the pool has at most, whatever their types are; None: any number."""
+    exact = pool.limits.nodes_are_exact or pool.limits.nodes == 0
+    limits = pool.limits if exact else replace(pool.limits, nodes=None)
+    nodes = [limits.nodes_of(machine) for machine in machines]
+    known = [each for each in nodes if isinstance(each, int)]
+    if len(known) == len(nodes):
+        return max(known)
+    return UNKNOWN if pool.limits.nodes is not None or UNKNOWN in nodes else None
+
+
+def labels_of_nodes(pool: PoolFacts) -> Sequence[Mapping[str, LabelFact]]:
+    """The labels of nodes of each machine type, or the pool's own if its types are not known."""
+    own: Mapping[str, LabelFact] = {} if pool.labels is UNKNOWN else pool.labels
+    if pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
+        return (own,)
+    return [pool.labels_on(machine) for machine in pool.machines]
+
+
+def values_there(pool: PoolFacts, key: str) -> str:
+    """The values of a label that is known on all nodes, as a message shows them."""
+    found = {label_of(labels, key) for labels in labels_of_nodes(pool)}
+    values = {each for each in found if isinstance(each, str)}
+    for each in found:
+        if isinstance(each, LabelValues) and not each.is_complement:
+            values |= each.values
+    if not values:
+        return messages.NO_SUCH_LABEL
+    return messages.OTHER_LABEL.format(key=key, there=" or ".join(sorted(values)))
+
+
+def alternatives(shape: Shape) -> tuple[Term, ...]:
+    """The selector and one term of the affinity, each of which is enough; none if pods select nothing.
+
+    Pods that select zones need one of them that their volumes are in, too: only together do both exclude a node.
+    """
+    selected = tuple(
+        Requirement(key=key, operator="In", values=(value,)) for key, value in sorted(shape.selector.items())
+    )
+    if shape.zones is not None and (ZONE in shape.selector or ZONE in keys_of(shape.affinity)):
+        selected = (*selected, Requirement(key=ZONE, operator="In", values=tuple(sorted(shape.zones))))
+    if not shape.affinity:
+        return (selected,) if selected else ()
+    return tuple((*selected, *term) for term in shape.affinity if term)
+
+
+def matches(shape: Shape, pool: PoolFacts, machine: MachineCapacity) -> bool | Unknown:
+    """Whether the scheduler puts the pods on nodes of this type, as far as labels decide."""
+    terms = alternatives(shape)
+    if not terms:
+        return not shape.affinity
+    return UNKNOWN if pool.labels is UNKNOWN else any_holds(terms, pool.labels_on(machine))
+
+
+def matching_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, ...]:
+    """The known machine types of the pool whose nodes have, or may have, the labels that the pods select."""
+    if pool.machines is UNKNOWN:
+        return ()
+    return tuple(each for each in pool.machines if matches(shape, pool, each) is not False)
+
+
+def candidate_machines(shape: Shape, pool: PoolFacts) -> tuple[MachineCapacity, ...]:
+    """The machine types that a pod has to fit on: the matching ones, or all if none matches.
+
+    That none matches is reported by itself; a pod that is too large for every type stays too large once it is fixed.
+    """
+    return matching_machines(shape, pool) or (() if pool.machines is UNKNOWN else pool.machines)
+
+
+def candidates_by_term(shape: Shape, pool: PoolFacts) -> tuple[tuple[MachineCapacity, ...], ...]:
+    """The candidate machines of each term of the node affinity, in order, or of all pods without terms.
+
+    Karpenter tries one term after the other, and a machine that it makes is of types that one of them selects.
+    """
+    candidates = candidate_machines(shape, pool)
+    if pool.labels is UNKNOWN or len(shape.affinity) < 2:
+        return (candidates,)
+    labels = [(each, pool.labels_on(each)) for each in candidates]
+    found = [
+        tuple(each for each, there in labels if term_holds(term, there) is not False)
+        for term in alternatives(shape)
+    ]
+    return tuple(each for each in found if each) or (candidates,)

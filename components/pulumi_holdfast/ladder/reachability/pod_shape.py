@@ -24,7 +24,7 @@ from pulumi_holdfast.ladder.labels import (
     SPOT,
     ZONE,
 )
-from pulumi_holdfast.ladder.pod_requests import remembered_requests
+from pulumi_holdfast.ladder.quantities import remembered_requests
 from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
 from pulumi_holdfast.ladder.reachability.shape import (
     MOST_REQUESTED,

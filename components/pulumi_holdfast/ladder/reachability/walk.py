@@ -23,10 +23,14 @@ from pulumi_holdfast.ladder.reachability.checks import (
 )
 from pulumi_holdfast.ladder.reachability.elsewhere import check_elsewhere
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts, TierFacts
-from pulumi_holdfast.ladder.reachability.node_selection import matching_machines
-from pulumi_holdfast.ladder.reachability.pod_capacity import NO_ROOM, PodCapacity, room_for
+from pulumi_holdfast.ladder.reachability.pod_capacity import (
+    NO_ROOM,
+    PodCapacity,
+    check_together,
+    matching_machines,
+    room_for,
+)
 from pulumi_holdfast.ladder.reachability.shape import Shape
-from pulumi_holdfast.ladder.reachability.together import check_together
 from pulumi_holdfast.ladder.windows import format_time
 
 

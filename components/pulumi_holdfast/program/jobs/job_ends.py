@@ -1,11 +1,14 @@
-"""Reads what keeps a job from being moved: pods that end late, a failure policy that ends it first, an annotation that stops it."""
+"""Reads what keeps a job from being moved: pods that end late, a failure policy that ends it first, a stop, a small `max-cost`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Final
 
-from pulumi_holdfast.ladder.labels import STOP
+from pulumi_holdfast.ladder.labels import MAX_COST, STOP
+from pulumi_holdfast.ladder.ladder import DEFAULT_RESTART_COST, parse_max_cost
+from pulumi_holdfast.ladder.quantities import DurationError, format_duration, parse_duration
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.resources import (
     StackResource,
@@ -14,6 +17,7 @@ from pulumi_holdfast.program.resources import (
     is_object,
     known_items,
     once,
+    text_at,
     whole_number,
 )
 
@@ -91,3 +95,38 @@ def _is_enforced(policy: StackResource, resources: Sequence[StackResource]) -> b
         if each.type.endswith("AdmissionPolicyBinding") and at(each.props, "spec", "policyName") == name
     ]
     return not bindings or any("Deny" in actions for actions in bindings)
+
+
+_HOUR: Final = timedelta(hours=1)
+
+
+def within_max_cost(job: StackResource) -> Iterator[str]:
+    """Yield that the `max-cost` of a job suffices, which is assumed."""
+    most = at(job.props, "metadata", "annotations", MAX_COST)
+    if most is not None:
+        yield f"`{MAX_COST}: {most}` suffices for its time there"
+
+
+def below_a_restart(job: StackResource, ladder: StackResource, tiers: Sequence[Value]) -> Iterator[str]:
+    """Yield that a job's `max-cost` pays for no restart on one node of any of these tiers, those on-demand of its ladder."""
+    written = text_at(job.props, "metadata", "annotations", MAX_COST)
+    most = parse_max_cost(written) if isinstance(written, str) else None
+    prices = [price for each in tiers if isinstance(price := at(each, "price"), int | float)]
+    restart = _restart_cost(ladder)
+    if most is None or restart is None or not prices or len(prices) < len(tiers):
+        return
+    if most <= min(prices) * (restart / _HOUR):
+        yield (
+            f"`{MAX_COST}: {written}` pays for no restart (`restartCost`, {format_duration(restart)}) on a node that costs "
+            f"{min(prices):g} an hour, so it moves to on-demand only if nodes cost less than its ladder declares"
+        )
+
+
+def _restart_cost(ladder: StackResource) -> timedelta | None:
+    declared = at(ladder.props, "spec", "restartCost")
+    if declared is None:
+        return DEFAULT_RESTART_COST
+    try:
+        return parse_duration(declared) if isinstance(declared, str) else None
+    except DurationError:
+        return None

@@ -31,7 +31,12 @@ from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.jobs.job_ends import slow_to_end
 from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate, terms_of
-from pulumi_holdfast.program.namespaces.limits import default_priority, default_requests, priority_classes
+from pulumi_holdfast.program.namespaces.limits import (
+    default_priority,
+    default_requests,
+    exceeded,
+    priority_classes,
+)
 from pulumi_holdfast.program.resources import (
     NAMESPACE_TYPE,
     Value,
@@ -39,6 +44,7 @@ from pulumi_holdfast.program.resources import (
     count,
     is_object,
     items_at,
+    known_items,
     labels_at,
     named,
     once,
@@ -241,6 +247,7 @@ def _admitted(
             *template.unmodeled,
             *((_DEFAULTS_OPEN,) if is_open else ()),
             *unmodeled,
+            *exceeded(known_items(spec, "containers"), job, namespace, resources),
             *unjudged_claims,
             *slow_to_end(template.template),
         ),

@@ -8,7 +8,7 @@ from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, JsonValue, Unknown, mapping
 from pulumi_holdfast.ladder.labels import CHECKPOINTS, HOSTNAME, ZONE
-from pulumi_holdfast.ladder.pod_requests import effective_requests
+from pulumi_holdfast.ladder.quantities import effective_requests
 from pulumi_holdfast.ladder.reachability.affinity import Requirement, Term
 from pulumi_holdfast.ladder.reachability.pod_shape import SPOT_SELECTIONS as SPOT_SELECTIONS
 from pulumi_holdfast.ladder.reachability.pod_shape import resources_of

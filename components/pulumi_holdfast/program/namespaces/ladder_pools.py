@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.labels import CHECKPOINT_URI, CHECKPOINTS
-from pulumi_holdfast.ladder.reachability.facts import TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts
+from pulumi_holdfast.ladder.reachability.facts import TierFacts, read_exported, read_pool_facts
 from pulumi_holdfast.program.clusters import cluster_of, is_one_cluster, is_same_cluster
 from pulumi_holdfast.program.fields import unread
 from pulumi_holdfast.program.namespaces.limits import default_priority

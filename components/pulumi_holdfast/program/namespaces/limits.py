@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
+from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.resources import (
     StackResource,
@@ -89,6 +91,43 @@ def _defaults(limit_range: StackResource) -> Mapping[str, Value] | Unknown:
     given = [at(each, field) for each in listed for field in _DEFAULTING if at(each, "type") == "Container"]
     amounts = {key: value for each in given if is_object(each) for key, value in each.items()}
     return UNKNOWN if UNKNOWN in given or UNKNOWN in amounts.values() else amounts
+
+
+def exceeded(
+    containers: Sequence[Value], near: StackResource, namespace: str, resources: Sequence[StackResource]
+) -> Iterator[str]:
+    """Yield the bounds of the namespace's LimitRanges that containers certainly exceed: the API server rejects such pods."""
+    for each in resources:
+        if (
+            each.type not in _LIMIT_RANGES
+            or (text_at(each.props, "metadata", "namespace") or "default") != namespace
+            or is_same_cluster(each, near, resources) is False
+        ):
+            continue
+        name = text_at(each.props, "metadata", "name")
+        listed = items_at(each.props, "spec", "limits")
+        for limit in () if listed is UNKNOWN else listed:
+            for bound, container in product(("max", "min"), containers):
+                if at(limit, "type") == "Container":
+                    yield from (
+                        f"its container {text_at(container, 'name')} has {key} {asked}, and LimitRange {name} a {bound} of "
+                        f"{allowed}: the API server rejects its pods"
+                        for key, asked, allowed in _beyond(container, at(limit, bound), bound)
+                    )
+
+
+def _beyond(container: Value, bounds: Value, bound: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the resources of a container that are beyond bounds, with its amount and the bound."""
+    for key, allowed in bounds.items() if is_object(bounds) else ():
+        # The largest of the two is held to the maximum, the request to the minimum.
+        fields = ("limits", "requests") if bound == "max" else ("requests", "limits")
+        given = [at(container, "resources", each, key) for each in fields]
+        asked = next((each for each in given if isinstance(each, str | int)), None)
+        if asked is None or not isinstance(allowed, str | int):
+            continue
+        excess = parse_quantity(asked) - parse_quantity(allowed)
+        if excess > 0 if bound == "max" else excess < 0:
+            yield key, str(asked), str(allowed)
 
 
 @once

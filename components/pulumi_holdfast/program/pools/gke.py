@@ -19,16 +19,21 @@ from pulumi_holdfast.ladder.labels import (
     SPOT,
     ZONE,
 )
-from pulumi_holdfast.ladder.reachability.affinity import ABSENT, LabelFact
+from pulumi_holdfast.ladder.reachability.affinity import ABSENT, LabelFact, LabelValues
 from pulumi_holdfast.ladder.reachability.facts import AddedToleration, PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity, Provisioner
 from pulumi_holdfast.ladder.taints import GPU, Taint, Toleration
 from pulumi_holdfast.program.clusters import clusters_of
 from pulumi_holdfast.program.fields import gcp
 from pulumi_holdfast.program.pools.admission import tolerations_for
-from pulumi_holdfast.program.pools.gke_machines import accelerator_of, machines_of, sharing_labels
-from pulumi_holdfast.program.pools.gke_zones import CLUSTER, pool_limits, pool_zones
+from pulumi_holdfast.program.pools.gke_machines import (
+    CLUSTER,
+    accelerator_of,
+    machines_of,
+    pool_limits,
+    pool_zones,
+    sharing_labels,
+)
 from pulumi_holdfast.program.pools.pool import (
     LEAST_PRIORITY,
     NO_DRIVER,

@@ -19,9 +19,8 @@ from pulumi_holdfast.ladder.labels import (
     ZONE,
 )
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, zones_of
-from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, LabelFact
+from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, LabelFact, LabelValues
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import KubeletSettings, machine_capacity
 from pulumi_holdfast.ladder.reachability.node_labels import Provisioner, machine_labels
 from pulumi_holdfast.ladder.reachability.node_pool_requirements import (
@@ -430,14 +429,17 @@ def _labels(
 
 def _limits(node_pool: StackResource, machines: Machines) -> Limits:
     limits, replicas = (at(node_pool.props, "spec", part) for part in ("limits", "replicas"))
+    # The components here make it of their `maxNodes`.
+    is_own = "holdfast:" in "".join(node_pool.urn.split("::")[2:3])
     if limits is UNKNOWN or replicas is UNKNOWN:
         return Limits(nodes=UNKNOWN)
     if replicas is not None:
-        return Limits(nodes=count(replicas))
+        return Limits(nodes=count(replicas), set_by="spec.replicas")
     gpus = count(at(limits, GPU_RESOURCE))
     return Limits(
         nodes=count(at(limits, "nodes")),
         nodes_are_exact=False,
+        set_by="maxNodes" if is_own else "spec.limits",
         cpu_millis=cpu_millis(at(limits, "cpu")),
         memory_mib=memory_mib(at(limits, "memory")),
         gpus=gpus if machines.have_gpus else None,

@@ -9,14 +9,13 @@ from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.machines import machine_catalogue
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner, machine_capacity
 from pulumi_holdfast.ladder.taints import GKE_SPOT_TAINT, SPOT, Taint
-from pulumi_holdfast.program.clusters import is_cluster
-from pulumi_holdfast.program.resources import Value, at, is_object
+from pulumi_holdfast.program.resources import Value, at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
+    from pulumi_holdfast.ladder.reachability.affinity import LabelValues
     from pulumi_holdfast.ladder.reachability.facts import PoolFacts
-    from pulumi_holdfast.ladder.reachability.label_values import LabelValues
     from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
     from pulumi_holdfast.program.resources import StackResource
 
@@ -51,17 +50,6 @@ class DeclaredPool:
         """The taint that its spot nodes should have, as the resource spells it."""
         taint = GKE_SPOT_TAINT if self.provisioner is Provisioner.GKE else SPOT
         return replace(taint, effect=self.no_schedule)
-
-    @property
-    def own_labels(self) -> Mapping[str, Value]:
-        """The labels that the resource itself sets on its nodes."""
-        found = at(self.profile, *self.labels_path.rpartition("].")[2].split("."))
-        return found if is_object(found) else {}
-
-    @property
-    def is_inline(self) -> bool:
-        """Whether the resource is a cluster that declares the pool among others."""
-        return is_cluster(self.resource.type)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers, how_to_answer
 from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Call,
     Catalogue,
@@ -15,7 +16,7 @@ from pulumi_holdfast.rehearsal.clouds.catalogue import (
     Rules,
 )
 from pulumi_holdfast.rehearsal.clouds.machines import SimulatedMachine, machines_in
-from pulumi_holdfast.rehearsal.clouds.schema import Schema
+from pulumi_holdfast.rehearsal.clouds.schema import Schema, fits
 from pulumi_holdfast.rehearsal.clouds.sdk import Property, PropertyType, ValueKind, output_properties
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState, Inventory
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Value, has_unknown, reveal
@@ -34,10 +35,13 @@ class ResourceReference:
 class SimulatedCloud:
     """The cloud of one package. Each call reads and writes the state file."""
 
-    def __init__(self, schema: Schema, catalogue: Catalogue, state: CloudState) -> None:
+    def __init__(
+        self, schema: Schema, catalogue: Catalogue, state: CloudState, answers: Answers = NO_ANSWERS
+    ) -> None:
         self.schema = schema
         self.catalogue = catalogue
         self.state = state
+        self._answers = answers
 
     def kind(self, token: str) -> ResourceType:
         """Return a resource type. Raises UnknownTypeError."""
@@ -106,13 +110,15 @@ class SimulatedCloud:
                 inventory.remove(token, object_id)
 
     def invoke(self, token: str, arguments: Properties, configuration: Json) -> Json:
-        """Call a function of the cloud. Raises RehearsalError for one that is not simulated."""
+        """Call a function of the cloud. Raises RehearsalError for one that is neither answered nor simulated."""
+        answer = self._answers.find(token, _json(arguments))
+        if answer is not None:
+            return answer
         function = self.catalogue.invokes.get(token)
         if function is None:
-            known = ", ".join(sorted(self.catalogue.invokes)) or "none"
             raise RehearsalError(
-                f"function {token!r} of {self.schema.package} is not simulated; these are: {known}. "
-                "Pass its result as configuration, or add it to the package's invokes in components/pulumi_holdfast/rehearsal/clouds"
+                f"function {token!r} of {self.schema.package} is not simulated. Write its result into a file, "
+                f"{how_to_answer(token, _json(arguments))}, and pass it with --answers FILE"
             )
         return function(
             Call(
@@ -236,13 +242,19 @@ def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]
 
 
 def _rest_unknown(given: Value, output: Property | None) -> Value:
-    """Return an input as an output of a preview: the cloud may fill in what an object leaves out (`clusterSecurityGroupId`)."""
+    """Return an input as an output of a preview.
+
+    The cloud may fill in what an object leaves out (`clusterSecurityGroupId`), and the SDK refuses what has another kind in the
+    outputs: the ids of an identity are a list in a program, and then a mapping.
+    """
     if given is None:
         return UNKNOWN
     shapes = [each.shape for each in output.types if each.shape is not None] if output else []
     if not isinstance(given, Mapping) or not shapes:
         return given
-    return {**dict.fromkeys(output_properties(shapes[0]), UNKNOWN), **given}
+    members = output_properties(shapes[0])
+    kept = {name: each for name, each in given.items() if name in members and fits(each, members[name].types)}
+    return {**dict.fromkeys(members, UNKNOWN), **kept}
 
 
 def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:

@@ -10,6 +10,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.clouds.catalogue import Autonaming, ResourceType, catalogue_of
 from pulumi_holdfast.rehearsal.clouds.cloud import ResourceReference, SimulatedCloud
 from pulumi_holdfast.rehearsal.clouds.machines import Nodes, NoNodes
@@ -38,14 +39,22 @@ class CloudProvider(Plugin):
     """Replaces the provider plugin of one package, such as "aws" or "azure-native".
 
     `state_file` persists the objects between runs; `faults` are injected failures; `nodes` receives the machines of
-    node groups. Raises RehearsalError where the package's SDK is not installed.
+    node groups; `answers` precede the functions of the simulated cloud. Raises RehearsalError where the package's SDK is not installed.
     """
 
-    def __init__(self, package: str, state_file: Path, faults: Faults, *, nodes: Nodes | None = None) -> None:
+    def __init__(
+        self,
+        package: str,
+        state_file: Path,
+        faults: Faults,
+        *,
+        nodes: Nodes | None = None,
+        answers: Answers = NO_ANSWERS,
+    ) -> None:
         schema = Schema.for_package(package)
         super().__init__(schema.version)
         self._catalogue = catalogue_of(package)
-        self._cloud = SimulatedCloud(schema, self._catalogue, CloudState(state_file))
+        self._cloud = SimulatedCloud(schema, self._catalogue, CloudState(state_file), answers)
         self._faults = faults
         self._nodes = nodes or NoNodes()
         self._settling = threading.Lock()

@@ -207,6 +207,11 @@ def _inside(value: Value, fitting: PropertyType, path: str, owner: _Owner) -> It
             yield from _of_value(item, fitting.item, f"{path}[{at}]", owner)
 
 
+def fits(value: Value, types: Sequence[PropertyType]) -> bool:
+    """Whether a value has one of these types, as far as its kind says; without types any does."""
+    return not types or any(_fits(value, one.kind) for one in types)
+
+
 def _fits(value: Value, kind: ValueKind) -> bool:
     if value is None or isinstance(value, Unknown) or kind is ValueKind.ANY:
         return True

@@ -6,6 +6,7 @@ from pathlib import Path
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from pulumi_holdfast.rehearsal.clouds import CloudProvider
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.clouds.catalogue import ConnectionAttempt, catalogue_of, package_of_command
 from pulumi_holdfast.rehearsal.clouds.machines import Nodes, NoNodes
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
@@ -23,20 +24,29 @@ class SimulatedClouds:
     """The simulated clouds of a stack.
 
     `folder` contains the state files; `checkpoint` is the stack's; `faults` are injected; `nodes` returns the cluster
-    of the machines of a package's node groups.
+    of the machines of a package's node groups; `answers` precede the functions of the clouds.
     """
 
     def __init__(
-        self, *, folder: Path, checkpoint: Path, faults: Faults, nodes: Callable[[str], Nodes] = no_nodes
+        self,
+        *,
+        folder: Path,
+        checkpoint: Path,
+        faults: Faults,
+        nodes: Callable[[str], Nodes] = no_nodes,
+        answers: Answers = NO_ANSWERS,
     ) -> None:
         self._folder = folder
         self._checkpoint = checkpoint
         self._faults = faults
         self._nodes = nodes
+        self._answers = answers
 
     def provider(self, package: str) -> ResourceProviderServicer:
         """Return the simulated provider of a package."""
-        return CloudProvider(package, self._file(package), self._faults, nodes=self._nodes(package))
+        return CloudProvider(
+            package, self._file(package), self._faults, nodes=self._nodes(package), answers=self._answers
+        )
 
     def state(self, package: str) -> CloudState:
         """Return the state of a package's cloud."""

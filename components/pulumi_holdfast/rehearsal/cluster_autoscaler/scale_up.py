@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
-from pulumi_holdfast.ladder.pod_requests import effective_requests
+from pulumi_holdfast.ladder.quantities import effective_requests
 from pulumi_holdfast.ladder.reachability.affinity import ABSENT, OTHERS, Requirement, Term, any_holds
 from pulumi_holdfast.ladder.taints import Taint, Toleration, untolerated
 

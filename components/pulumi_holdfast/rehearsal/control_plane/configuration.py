@@ -199,6 +199,8 @@ def render_configuration(
             # clusters use a higher limit, too.
             _extra_argument("kube-controller-manager", "kube-api-qps", "500"),
             _extra_argument("kube-controller-manager", "kube-api-burst", "1000"),
+            # A quota counts a kind that was defined after the quota at the next of these times; the default is 5 minutes.
+            _extra_argument("kube-controller-manager", "resource-quota-sync-period", "10s"),
         ],
     }
     return f"{yaml.safe_dump(configuration, sort_keys=False)}---\n{_stages()}"

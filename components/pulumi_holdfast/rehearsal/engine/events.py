@@ -55,7 +55,7 @@ class CommandOutcome:
 
     `changes` counts resources by operation (`create`, `same`, ...); `packs` are the versions of the policy
     packs that checked the run, by name; `outputs` are the stack's, with placeholders for secrets and unknown
-    values; `problems` are the engine's error messages, one for each cause.
+    values; `problems` are the engine's error messages, one for each cause, and `warnings` those of the program.
     """
 
     command: str
@@ -68,6 +68,7 @@ class CommandOutcome:
     seconds: float
     stdout: str
     steps: tuple[EngineStep, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def changed(self) -> int:
@@ -159,6 +160,7 @@ class EngineEventRecorder:
             seconds=seconds,
             stdout=stdout,
             steps=steps(self._events),
+            warnings=warnings(self._events),
         )
 
 
@@ -188,6 +190,20 @@ def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
         if diagnostic is not None and diagnostic.severity == "error"
     )
     return tuple(dict.fromkeys(message for message in messages if message and message not in _NO_CAUSES))
+
+
+def warnings(events: Iterable[EngineEvent]) -> tuple[str, ...]:
+    """Return the warnings of the program, each once, without those of a provider on one resource."""
+    found = (event.diagnostic_event for event in events)
+    return tuple(
+        dict.fromkeys(
+            plain(diagnostic.message)
+            for diagnostic in found
+            if diagnostic is not None
+            and diagnostic.severity == "warning"
+            and (not diagnostic.urn or f"::{_STACK_TYPE}::" in diagnostic.urn)
+        )
+    )
 
 
 def steps(events: Iterable[EngineEvent]) -> tuple[EngineStep, ...]:

@@ -72,6 +72,12 @@ def stack_file(stack: str, workspace: Workspace) -> Path:
     return file
 
 
+def policy_pack(workspace: Workspace) -> Path:
+    """Return the policy pack of a project: its own, or the package's."""
+    own = workspace.project_root / "policies"
+    return own if (own / "PulumiPolicy.yaml").is_file() else REPOSITORY / "policies"
+
+
 def read_yaml(file: Path) -> Json:
     """Return the mapping in a YAML file; empty where the file is missing or empty.
 
@@ -125,8 +131,7 @@ class Subject:
         from pulumi_holdfast.stack_program import load_platform, provider_packages, run
 
         file = stack_file(stack, workspace)
-        own = workspace.project_root / "policies"
-        pack = own if (own / "PulumiPolicy.yaml").is_file() else REPOSITORY / "policies"
+        pack = policy_pack(workspace)
         strict = pack / "profiles" / "strict.json"
         platform = load_platform(file)
         return cls(

@@ -1,7 +1,8 @@
 """Rehearses a Pulumi program of another project: preview, up, up again, refresh, destroy."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -13,7 +14,7 @@ from pulumi_holdfast.controller.kube.objects import condition_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
 from pulumi_holdfast.rehearsal.engine import CommandOutcome
 from pulumi_holdfast.rehearsal.engine.faults import Faults
-from pulumi_holdfast.rehearsal.errors import RehearsalError
+from pulumi_holdfast.rehearsal.errors import FAILURES, RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.lifecycle.checks import first_few, left_in_cluster, names, protected
 from pulumi_holdfast.rehearsal.lifecycle.run import StepReport, create, destroy, read_back
@@ -27,6 +28,9 @@ _FIRST: Final = ("CustomResourceDefinition", "Namespace", "Node")
 # kwok simulates the kubelet of nodes with this annotation.
 _SIMULATED: Final = {"kwok.x-k8s.io/node": "fake"}
 _SERVED_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
+#: The address of each load balancer: one of those that documents may use.
+_ADDRESS: Final = "203.0.113.10"
 
 
 def read_existing(paths: Iterable[Path]) -> list[Json]:
@@ -95,7 +99,8 @@ class ProgramRun:
                     apply_existing(client, self.existing)
                     results.append(f"{len(self.existing)} objects")
             before = frozenset(left_in_cluster(client))
-            create(self.stack, self.report, self.show_plan)
+            with addresses(self.stack.kubeconfig):
+                create(self.stack, self.report, self.show_plan)
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             read_back(self.stack, self.report)
             kept = protected(self.stack.checkpoint())
@@ -105,6 +110,37 @@ class ProgramRun:
             # Its owner lifts the protection in the program, which a rehearsal does not change.
             with self.report.step("destroy") as results:
                 results.append(f"not run: {first_few(names(kept))} is protected")
+
+
+@contextmanager
+def addresses(kubeconfig: Path) -> Generator[None]:
+    """Give each load balancer and Ingress an address, as a cloud's controller does; without one the plugin waits for ten minutes."""
+    stop = threading.Event()
+
+    def give() -> None:
+        with closing(KubeClient.from_kubeconfig(kubeconfig)) as client:
+            while not stop.wait(_LOOK_SECONDS):
+                with suppress(*FAILURES):
+                    _give_addresses(client)
+
+    thread = threading.Thread(target=give, daemon=True, name="load balancers")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _give_addresses(client: KubeClient) -> None:
+    for kind in (("v1", "Service"), ("networking.k8s.io/v1", "Ingress")):
+        for each in client.list(*kind):
+            metadata, status = mapping(each.get("metadata")), mapping(each.get("status"))
+            is_plain = kind[1] == "Service" and mapping(each.get("spec")).get("type") != "LoadBalancer"
+            if is_plain or mapping(status.get("loadBalancer")).get("ingress"):
+                continue
+            patch: Json = {"status": {"loadBalancer": {"ingress": [{"ip": _ADDRESS}]}}}
+            client.patch_status(*kind, str(metadata["name"]), patch, str(metadata["namespace"]))
 
 
 def apply_existing(client: KubeClient, objects: Iterable[Json]) -> None:

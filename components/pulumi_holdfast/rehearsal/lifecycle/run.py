@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from pulumi_holdfast.rehearsal.clouds.azure.cluster import provisioned_cluster
 from pulumi_holdfast.rehearsal.cluster_autoscaler.node_groups import AZURE, GCP, InstanceGroups, ScaleSets
@@ -46,6 +46,7 @@ from pulumi_holdfast.rehearsal.scenarios.provisioning import Provisioner
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import leave_running, restart_on_spot
 from pulumi_holdfast.rehearsal.stacks import Stack
 from pulumi_holdfast.rehearsal.stacks.cluster_nodes import ClusterNodes
+from pulumi_holdfast.rehearsal.stacks.existing_cluster import is_owners, make_existing_cluster, named_cluster
 from pulumi_holdfast.rehearsal.timeline.recorder import JOBSET
 
 _TOKEN_SECONDS: Final = 600
@@ -142,7 +143,8 @@ def destroy(
     with stack.session() as session, report.step(step) as results:
         results.append(f"{session.destroy().changed} deleted")
         in_cluster = [each for each in left_in_cluster(client) if each not in before]
-        require_nothing_left([*left_in_clouds(clouds.objects(), kept), *in_cluster])
+        own = [each for each in clouds.objects() if not is_owners(each)]
+        require_nothing_left([*left_in_clouds(own, kept), *in_cluster])
         still_there = retained_in_clouds(clouds.objects(), kept)
         results.append(f"retained: {', '.join(still_there)}" if still_there else "nothing is left")
 
@@ -152,13 +154,14 @@ class LifecycleRun:
     """The lifecycle of `stack`, whose control plane is up and which holds no resources yet.
 
     `show_plan` receives the outcome of the preview with the policies' verdicts; `say` prints what happens in a scenario.
-    `remarks` lists what the simulation cannot show.
+    `owners` are the sections in which the owner of an existing cluster differs; `remarks` lists what the simulation cannot show.
     """
 
     stack: Stack
     report: StepReport
     show_plan: Callable[[CommandOutcome], None]
     say: Callable[[str], None]
+    owners: Json = field(default_factory=dict[str, JsonValue])
     remarks: list[str] = field(default_factory=list[str])
 
     def run(self) -> None:
@@ -168,6 +171,10 @@ class LifecycleRun:
         does not come back, a destroy leaves something behind.
         """
         with closing(KubeClient.from_kubeconfig(self.stack.kubeconfig)) as client:
+            if (existing := named_cluster(self.stack)) is not None:
+                with self.report.step("the existing cluster") as results:
+                    make_existing_cluster(self.stack, self.owners)
+                    results.append(f"{existing}, made by another program")
             create(self.stack, self.report, self.show_plan)
             self.remarks += self.stack.simulators(Faults()).clouds.remarks()
             machines = provisioner_for(self.stack, client)

@@ -29,6 +29,7 @@ def delay_seconds(failures: int) -> float:
 
 
 LARGEST_LOG_BYTES = 20_000_000
+_KEPT_LOG_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,3 +118,13 @@ def open_log(log: Path):
     if log.exists() and log.stat().st_size > LARGEST_LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
     return log.open("a", encoding="utf-8")
+
+
+def keep_end(log: Path) -> None:
+    """Cut a log that a process appends to: its last part stays. Blocks."""
+    with log.open("rb") as file:
+        file.seek(-min(_KEPT_LOG_BYTES, log.stat().st_size), os.SEEK_END)
+        kept = file.read()
+    os.truncate(log, 0)
+    with log.open("ab") as file:
+        file.write(kept[kept.find(b"\n") + 1 :])

@@ -3,7 +3,7 @@
 KubeRay reads the status of a RayJob from the dashboard of its head over HTTP, by the name of its Service. A simulated
 pod does not listen, so KubeRay reaches this proxy through its HTTP_PROXY. A job runs while its head runs. It succeeds
 when the head has the annotation `holdfast.dev/complete: "true"`, and fails with `holdfast.dev/fail: "true"`. A head
-with `holdfast.dev/silent: "true"` does not answer.
+with `holdfast.dev/silent: "true"` does not answer. A request for a head that runs as processes is passed on to it.
 """
 
 import json
@@ -19,6 +19,7 @@ from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.rehearsal.errors import FAILURES
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
 from pulumi_holdfast.rehearsal.operator_runner.controllers import LOOPBACK
+from pulumi_holdfast.rehearsal.operator_runner.training.ray_node import dashboard_of, forwarded
 
 COMPLETE = "holdfast.dev/complete"
 FAIL = "holdfast.dev/fail"
@@ -111,6 +112,12 @@ class RayDashboards(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        real = self._real()
+        if real is not None:
+            parts = urlsplit(self.path)
+            target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            self._send(*forwarded(real, DASHBOARD_PORT, self.command, target, text))
+            return
         body: JsonValue = json.loads(text or b"{}")
         try:
             response = answer(
@@ -118,8 +125,21 @@ class _Handler(BaseHTTPRequestHandler):
             )
         except FAILURES as error:
             response = Response(status=502, body={"error": str(error)})
-        shown = json.dumps(response.body).encode()
-        self.send_response(response.status)
+        self._send(response.status, json.dumps(response.body).encode())
+
+    def _real(self) -> str | None:
+        """The address of the dashboard that is asked, if it is one of real processes."""
+        names = (urlsplit(self.path).hostname or "").split(".")
+        if names[2:3] != ["svc"]:
+            return None
+        try:
+            heads = cast("RayDashboards", self.server).heads(names[0], names[1])
+        except FAILURES:
+            return None
+        return next((found for found in map(dashboard_of, heads) if found), None)
+
+    def _send(self, status: int, shown: bytes) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(shown)))
         self.end_headers()

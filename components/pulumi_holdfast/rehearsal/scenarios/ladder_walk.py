@@ -1,7 +1,7 @@
 """The ladder scenario: a JobSet fails over tier by tier, down to on-demand, and fails back to reserved capacity."""
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,7 +9,8 @@ from typing import Final
 
 from pulumi_holdfast.controller.kube.objects import name_of, namespace_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
-from pulumi_holdfast.ladder.labels import LADDER
+from pulumi_holdfast.ladder.labels import LADDER, SPOT
+from pulumi_holdfast.local.karpenter import SPOT_SHARE
 from pulumi_holdfast.rehearsal.errors import Cancellation, RehearsalError
 from pulumi_holdfast.rehearsal.kubernetes import WatchThread
 from pulumi_holdfast.rehearsal.scenarios.karpenter import restock, sell_out
@@ -22,13 +23,16 @@ from pulumi_holdfast.rehearsal.scenarios.training import (
     Attempt,
     TrainingPlace,
     TrainingRun,
+    node_costs,
     read_attempts,
-    steps_of,
+    setting_of,
+    trained,
     undisturbed_weights,
     unmet_by_training,
 )
 from pulumi_holdfast.rehearsal.timeline.picture import Picture, picture_of
 from pulumi_holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
+from pulumi_holdfast.rehearsal.timeline.steps import StepPoint, render_steps, sampled
 from pulumi_holdfast.rehearsal.timeline.traces import JobTrace, Move, PodTrace, moves_of
 from pulumi_holdfast.rehearsal.watches import Event, ObjectSelector
 
@@ -58,6 +62,14 @@ class ShortLadder:
     def pools(self) -> tuple[str, ...]:
         """Its pools, first tier first."""
         return tuple(str(tier["pool"]) for tier in self.tiers)
+
+    @property
+    def prices(self) -> Mapping[str, float]:
+        """What a node of each pool costs in the simulated cloud, relative to on-demand."""
+        is_spot = {
+            str(each["pool"]): mapping(each.get("facts")).get("capacity") == SPOT for each in self.tiers
+        }
+        return {pool: SPOT_SHARE if spot else 1.0 for pool, spot in is_spot.items()}
 
     def policy(self) -> Json:
         """Return the FallbackPolicy of NAMESPACE."""
@@ -128,6 +140,15 @@ def walk_picture(seen: LadderWalk) -> Picture:
         seen.moves,
         walk_reasons(seen),
         seen.ended_at,
+    )
+
+
+def steps_picture(seen: LadderWalk) -> str:
+    """Return the training's steps over time as SVG."""
+    return render_steps(
+        f"The steps of {seen.jobset} on {', '.join(seen.pools)}: {trained(seen.training)}",
+        seen.pools,
+        seen.training.points,
     )
 
 
@@ -229,6 +250,33 @@ class _Walk:
         return self.recorder.job(self.name)
 
     def run(self) -> LadderWalk:
+        with sampled(self._last_step) as points:
+            evicted_at = self._walk()
+        with self.recorder.frozen():
+            attempts, ended_at = self._attempts(), datetime.now(UTC)
+            gang = tuple(self.trace.pods.values())
+            return LadderWalk(
+                jobset=self.name,
+                pools=self.ladder.pools,
+                evictions=max(change.evictions for change in self.trace.changes),
+                restarts=self.trace.last.restarts,
+                moves=moves_of(self.trace, self.pods),
+                evicted_at=evicted_at,
+                overlaps=tuple(self.recorder.overlaps),
+                gang=gang,
+                ended_at=ended_at,
+                training=TrainingRun(
+                    steps=round(setting_of(self.jobset, "STEPS")),
+                    attempts=attempts,
+                    undisturbed=self.undisturbed,
+                    seconds_per_step=setting_of(self.jobset, "SECONDS_PER_STEP"),
+                    costs=node_costs(attempts, gang, self.ladder.prices, ended_at),
+                    points=tuple(points),
+                ),
+            )
+
+    def _walk(self) -> datetime:
+        """Lose machines and tiers until the training is complete; return when the last eviction of the first tier was."""
         first, second, last = self.ladder.pools
         self._wait_on(first, moves=0)
         self._evict()
@@ -243,21 +291,14 @@ class _Walk:
         self.platform.provisioner.release_empty_nodes()
         self._wait_on(first, moves=3)
         self._wait_complete()
+        return evicted_at
+
+    def _last_step(self) -> StepPoint | None:
         with self.recorder.frozen():
-            return LadderWalk(
-                jobset=self.name,
-                pools=self.ladder.pools,
-                evictions=max(change.evictions for change in self.trace.changes),
-                restarts=self.trace.last.restarts,
-                moves=moves_of(self.trace, self.pods),
-                evicted_at=evicted_at,
-                overlaps=tuple(self.recorder.overlaps),
-                gang=tuple(self.trace.pods.values()),
-                ended_at=datetime.now(UTC),
-                training=TrainingRun(
-                    steps=steps_of(self.jobset), attempts=self._attempts(), undisturbed=self.undisturbed
-                ),
-            )
+            last = next(iter(self._attempts()[::-1]), None)
+        if last is None or last.pod.ended_at is not None:
+            return None
+        return StepPoint(at=datetime.now(UTC), attempt=last.pod.uid, pool=last.pod.pool, step=last.reached)
 
     def _attempts(self) -> tuple[Attempt, ...]:
         return read_attempts(self.place, NAMESPACE, self.trace.pods.values())

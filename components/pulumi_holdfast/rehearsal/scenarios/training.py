@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.operator_runner.training.logs import logs_of_namespace
 from pulumi_holdfast.rehearsal.paths import REPOSITORY, Workspace
 from pulumi_holdfast.rehearsal.scenarios.manifests import pod_count
+from pulumi_holdfast.rehearsal.timeline.steps import StepPoint
 from pulumi_holdfast.rehearsal.timeline.traces import PodTrace
 
 _PROGRAMS: Final = Path("examples") / "training"
@@ -87,11 +89,17 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRun:
-    """All attempts of a training of `steps`, and the weights of one that nothing has interrupted."""
+    """All attempts of a training of `steps`, and the weights of one that nothing has interrupted.
+
+    `seconds_per_step` at least; `costs`: the time of each attempt's nodes, as time of on-demand nodes. `points`: its steps over time.
+    """
 
     steps: int
     attempts: tuple[Attempt, ...]
     undisturbed: str
+    seconds_per_step: float = 0.0
+    costs: tuple[timedelta, ...] = ()
+    points: tuple[StepPoint, ...] = ()
 
     @property
     def repeated(self) -> tuple[int, ...]:
@@ -170,10 +178,28 @@ def undisturbed_weights(place: TrainingPlace, jobset: Json) -> str:
     return done[1]
 
 
-def steps_of(jobset: Json) -> int:
-    """The number of steps of a JobSet's training."""
+def setting_of(jobset: Json, name: str) -> float:
+    """A number among the variables of a JobSet's training."""
     env = {each.get("name"): each.get("value") for each in objects(_container(jobset).get("env"))}
-    return int(str(env["STEPS"]))
+    return float(str(env[name]))
+
+
+def node_costs(
+    attempts: Iterable[Attempt], pods: Iterable[PodTrace], prices: Mapping[str, float], until: datetime
+) -> tuple[timedelta, ...]:
+    """The time that the pods of each attempt had nodes, by the price of their pool relative to on-demand."""
+    known = list(pods)
+    return tuple(
+        sum(
+            (
+                ((pod.ended_at or until) - pod.bound_at) * prices.get(pod.pool, 1.0)
+                for pod in known
+                if pod.bound_at is not None and (pod.owner, pod.pool) == (each.pod.owner, each.pod.pool)
+            ),
+            timedelta(0),
+        )
+        for each in attempts
+    )
 
 
 def _container(jobset: Json) -> Json:
@@ -188,11 +214,21 @@ def _program(jobset: Json) -> str:
     return str(last).rpartition("/")[2]
 
 
-TRAINING_HEADS: Final = ("attempt", "pool", "from step", "to step", "repeated steps", "ended")
+TRAINING_HEADS: Final = (
+    "attempt",
+    "pool",
+    "from step",
+    "to step",
+    "repeated steps",
+    "lost work",
+    "cost, in on-demand node time",
+    "ended",
+)
 
 
 def training_rows(run: TrainingRun) -> list[tuple[str, ...]]:
     """A row for each attempt."""
+    costs = run.costs or (timedelta(0),) * len(run.attempts)
     return [
         (
             str(number),
@@ -200,9 +236,13 @@ def training_rows(run: TrainingRun) -> list[tuple[str, ...]]:
             "–" if each.began is None else str(each.began),
             str(each.reached),
             str(repeated),
+            f"{repeated * run.seconds_per_step:.1f} s",
+            f"{cost.total_seconds():.0f} s",
             "complete" if each.weights else each.lost or "moved",
         )
-        for number, (each, repeated) in enumerate(zip(run.attempts, run.repeated, strict=True), start=1)
+        for number, (each, repeated, cost) in enumerate(
+            zip(run.attempts, run.repeated, costs, strict=True), start=1
+        )
     ]
 
 

@@ -18,6 +18,7 @@ from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
 from pulumi_holdfast.ladder.labels import TRAINING, TRAINING_VALUE
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.clouds.simulated_clouds import SimulatedClouds
 from pulumi_holdfast.rehearsal.control_plane import ControlPlane, Layout
 from pulumi_holdfast.rehearsal.engine import Audience, Rehearsal, Subject
@@ -46,7 +47,8 @@ class StackSimulators:
 
     The engine stores the state under the name of the `project`; `faults` are injected into them; `place` is the
     folder of the stack, by default its name, and `backend` that of the engine's state, by default the same; `reach` decides
-    which API servers are reachable, by default those of the simulated clouds. Kubernetes objects and the machines of node
+    which API servers are reachable, by default those of the simulated clouds; `answers` precede the functions of the clouds;
+    `charts` is the folder of charts, by default that of the tools. Kubernetes objects and the machines of node
     groups go to the control plane of the stack.
     """
 
@@ -60,6 +62,8 @@ class StackSimulators:
         place: str | None = None,
         backend: str | None = None,
         reach: Reach | None = None,
+        answers: Answers = NO_ANSWERS,
+        charts: Path | None = None,
     ) -> None:
         place = place or stack
         self._kubeconfig = workspace.kubeconfig(place)
@@ -71,7 +75,9 @@ class StackSimulators:
             checkpoint=EngineFolder.of(backend or place, workspace).checkpoint(project, stack),
             faults=faults,
             nodes=lambda package: ClusterNodes(self._kubeconfig, package),
+            answers=answers,
         )
+        self._charts = charts or workspace.charts_dir
         self._reach = reach or self.clouds.refuse_connection
 
     def provider(self, package: str) -> ResourceProviderServicer:
@@ -84,7 +90,7 @@ class StackSimulators:
             folder=self._workspace.project_root,
             log=self._log,
         )
-        charts = ChartMirror(self._workspace.charts_dir)
+        charts = ChartMirror(self._charts)
         return KubernetesPlugin(files, charts, self._faults, reach=self._reach)
 
     def made(self, operation: PendingOperation) -> str | None:
@@ -232,7 +238,7 @@ class Stack:
 
     `backend` is the folder of the engine's state, by default `place`: stacks that refer to each other share one.
     `audience` receives the events of the engine; `reach` decides which API servers are reachable, by default those of
-    the simulated clouds.
+    the simulated clouds. `answers` and `charts` are those of StackSimulators.
     """
 
     name: str
@@ -243,6 +249,8 @@ class Stack:
     audience: Audience = field(default_factory=Audience)
     reach: Reach | None = None
     backend: str | None = None
+    answers: Answers = NO_ANSWERS
+    charts: Path | None = None
 
     @classmethod
     def named(
@@ -298,6 +306,8 @@ class Stack:
             place=self.place,
             backend=self.backend,
             reach=self.reach,
+            answers=self.answers,
+            charts=self.charts,
         )
 
     @property

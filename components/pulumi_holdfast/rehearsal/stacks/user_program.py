@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import Final
 
 from pulumi_holdfast.ladder.json import Json, mapping
+from pulumi_holdfast.rehearsal.clouds.answers import NO_ANSWERS, Answers
 from pulumi_holdfast.rehearsal.engine import Audience, Subject
 from pulumi_holdfast.rehearsal.engine.kubernetes_plugin import everywhere
 from pulumi_holdfast.rehearsal.engine.providers import installed_plugin
-from pulumi_holdfast.rehearsal.engine.settings import read_yaml, stack_file
+from pulumi_holdfast.rehearsal.engine.settings import policy_pack, read_yaml, stack_file
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.stacks.stack import Stack, StackEnvironment
@@ -89,6 +90,8 @@ class UserProgram:
         *,
         plugins: Iterable[str] = (),
         has_cluster: bool = False,
+        answers: Answers = NO_ANSWERS,
+        charts: Path | None = None,
         report: Callable[[str], None],
         audience: Audience,
     ) -> Stack:
@@ -96,7 +99,7 @@ class UserProgram:
 
         `name` is by default the name of its only stack file; a program without stack files gets an empty configuration.
         `plugins` are packages whose installed plugins run. `has_cluster`: a cluster exists before the program, and
-        each kubeconfig reaches it. Raises RehearsalError for an unknown stack, and for a plugin that is not installed.
+        each kubeconfig reaches it. `answers` precede the functions of the clouds; `charts` is a folder of charts. Raises RehearsalError for an unknown stack, and for a plugin that is not installed.
         """
         workspace = Workspace(project_root=self.folder)
         stack = name or self._only_stack()
@@ -117,10 +120,13 @@ class UserProgram:
                 settings=settings,
                 packages=(*simulated, *sorted(lent)),
                 own_plugins=lent,
+                policy_packs=(policy_pack(workspace),),
             ),
             environment=StackEnvironment(stack=place, workspace=workspace, report=report),
             audience=audience,
             reach=everywhere if has_cluster else None,
+            answers=answers,
+            charts=charts,
         )
 
     def _stacks(self) -> list[str]:

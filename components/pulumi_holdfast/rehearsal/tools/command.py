@@ -23,8 +23,15 @@ _PACKAGE = Path("components/pulumi_holdfast")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands."""
+    parser.add_argument(
+        "--archive",
+        dest="taken",
+        type=Path,
+        metavar="FILE",
+        help=f"take the tools from the archive of a release; default: the variable {VARIABLE}",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("build", help="build the tools that are not on PATH into .tools (the default)")
+    commands.add_parser("build", help="build the tools that are not on PATH (the default)")
     which = commands.add_parser("which", help="print the path of a tool")
     which.add_argument("name")
     packed = commands.add_parser(
@@ -51,7 +58,7 @@ def run(parsed: argparse.Namespace) -> int:
         elif parsed.command == "machine-tables":
             write_machine_tables(workspace)
         else:
-            build(workspace)
+            build(workspace, taken=parsed.taken)
     except OSError as error:
         print(f"error: {error.strerror or error}: {error.filename or 'the tools folder'}", file=sys.stderr)
         return 1
@@ -102,16 +109,16 @@ def write_crd_charts(workspace: Workspace) -> list[Path]:
     return written
 
 
-def build(workspace: Workspace, say: Callable[[str], None] = say_line) -> None:
-    """Make what is missing and say what is made. Raises RehearsalError."""
+def build(workspace: Workspace, say: Callable[[str], None] = say_line, *, taken: Path | None = None) -> None:
+    """Make what is missing and say what is made; `taken` is an archive of a release. Raises RehearsalError."""
     with exclusive(workspace, say):
         missing = missing_pieces(workspace)
-        if missing and (archive := os.environ.get(VARIABLE)):
-            taken = unpack(Path(archive), missing, workspace)
-            say(f"tools: {len(taken)} of {len(missing)} from {archive}")
+        if missing and (archive := str(taken or "") or os.environ.get(VARIABLE)):
+            unpacked = unpack(Path(archive), missing, workspace)
+            say(f"tools: {len(unpacked)} of {len(missing)} from {archive}")
             missing = missing_pieces(workspace)
         if not missing:
-            say(f"tools: nothing to make: all {len(PIECES)} are on PATH or in {workspace.tools_dir.name}")
+            say(f"tools: nothing to make: all {len(PIECES)} are on PATH or in {workspace.tools_dir}")
             return
         say(f"tools: {len(missing)} to make: {', '.join(map(title_of, missing))}")
         make(missing, workspace, say)

@@ -34,7 +34,7 @@ def find_tool(name: str, workspace: Workspace) -> Path:
     how = (
         "`make tools`"
         if in_checkout
-        else "`holdfast tools`, with HOLDFAST_TOOLS=FILE for the archive of a release"
+        else "`holdfast tools --archive FILE` with the archive of a release, or `holdfast tools`"
     )
     wanted = tool.accepts.wanted(tool.pin(workspace.tools_root))
     raise RehearsalError(

@@ -9,8 +9,13 @@ import pytest
 import yaml
 
 from pulumi_holdfast import kubernetes as components
-from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
-from pulumi_holdfast.aws.karpenter.interruption_queue import INTERRUPTION_EVENTS, event_pattern, queue_policy
+from pulumi_holdfast.aws.karpenter.component import (
+    INTERRUPTION_EVENTS,
+    EksKarpenter,
+    EksKarpenterArgs,
+    event_pattern,
+    queue_policy,
+)
 from pulumi_holdfast.config import versions
 from tests.support.builders.official_karpenter import PLACE, official
 from tests.support.fakes.iam_evaluation import Request, is_allowed, is_denied

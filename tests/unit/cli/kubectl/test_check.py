@@ -18,7 +18,7 @@ from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import UNKNOWN, Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, SPOT
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.facts import read_tiers
 from tests.support.background import Silent, served
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
 from tests.support.json_objects import obj

@@ -12,7 +12,7 @@ from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
 from pulumi_holdfast.controller.other_clusters.protocol import TransferRecord, TransferStage, write_record
 from pulumi_holdfast.controller.state_machine.decision import decide
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.fallback_policy import parse_policy
 from pulumi_holdfast.ladder.json import Json, mapping

@@ -91,6 +91,23 @@ def test_job_with_a_limit_of_cost_shows_what_it_has_spent_of_it() -> None:
     assert job_view(job_in(held), policy(), ()).next_limit == "compares prices again"
 
 
+def test_job_on_spot_shows_what_it_saves_against_its_work_on_demand() -> None:
+    used = PoolUse(pool="a-spot", capacity=CapacityType.SPOT, node_time=20 * HOUR, ran=5 * HOUR, cost=12.0)
+    ledger = Ledger(
+        counted_from=T0, counted_until=T0, uses=(used,), worked=4 * HOUR, lost=HOUR, gang_time=20 * HOUR
+    )
+    ladder = policy()
+    priced = replace(ladder, tiers=(*ladder.tiers[:-1], replace(ladder.tiers[-1], price=3.0)))
+    job = job_in(running(uid=UID, ledger=ledger))
+    view = job_view(job, priced, ())
+    assert cost_text(view) == "12.00 (20.0 node-hours, saved 36.00)", "4 h of work on 4 nodes of 3.00"
+    assert job_view(job, ladder, ()).saved is None, "no price of an on-demand node is known"
+    paid = PoolUse(pool="c", capacity=CapacityType.ON_DEMAND, node_time=HOUR, cost=2.0)
+    moved = replace(ledger, uses=(used, paid))
+    found = job_view(job_in(running(uid=UID, ledger=moved)), priced, ()).saved
+    assert found == pytest.approx(18.0), "what it paid there counts before what is declared"
+
+
 def test_job_on_a_lower_tier_may_return_at_the_time_that_the_ladder_says() -> None:
     state = running(uid=UID, pool="b-spot", rank=1, short_failbacks=1)
     view = job_view(job_in(state), policy(return_after=HOUR), ())

@@ -19,8 +19,7 @@ from pulumi_holdfast.controller.jobs.state import LONGEST_REFUSAL
 from pulumi_holdfast.controller.kube.client import ApiError, Kind, Unreachable
 from pulumi_holdfast.ladder.json import Json, JsonValue
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, GKE_SPOT, POOL, RESERVED_FOR, SPOT
-from pulumi_holdfast.ladder.reachability.facts import TierFacts
-from pulumi_holdfast.ladder.reachability.stored_facts import read_tiers
+from pulumi_holdfast.ladder.reachability.facts import TierFacts, read_tiers
 from pulumi_holdfast.ladder.reachability.walk import Outcome
 from tests.support.builders.fallback_objects import jobset, pod_spec, rayjob, replicated_job
 from tests.support.coroutines import virtually

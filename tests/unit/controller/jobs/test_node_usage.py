@@ -20,7 +20,7 @@ from pulumi_holdfast.controller.jobs.node_usage import (
 )
 from pulumi_holdfast.controller.jobs.observation import NodeKind
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
-from pulumi_holdfast.ladder import pod_requests
+from pulumi_holdfast.ladder import quantities
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import (
     AKS_SCALE_SET_PRIORITY,
@@ -33,7 +33,7 @@ from pulumi_holdfast.ladder.labels import (
     CapacityType,
 )
 from pulumi_holdfast.ladder.ladder import NoPolicy
-from pulumi_holdfast.ladder.pod_requests import effective_requests
+from pulumi_holdfast.ladder.quantities import effective_requests
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import NAMESPACE, jobset, node, renamed, worker
 from tests.support.builders.job_states import HOUR, MINUTE, T0
@@ -127,7 +127,7 @@ def test_equal_requests_on_a_node_are_added_up_once(monkeypatch: pytest.MonkeyPa
         counted.append(spec)
         return effective_requests(spec)
 
-    monkeypatch.setattr(pod_requests, "effective_requests", count)
+    monkeypatch.setattr(quantities, "effective_requests", count)
     there = {job: [asking(0.317), asking(0.317)] for job in range(50)}
     for _ in range(2):
         assert node_shares(there, MACHINE) == dict.fromkeys(there, pytest.approx(0.02))

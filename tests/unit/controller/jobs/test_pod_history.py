@@ -14,8 +14,10 @@ from pulumi_holdfast.controller.jobs.pod_history import (
     updated_history,
     with_pod,
 )
+from pulumi_holdfast.controller.jobs.trimmed_objects import trim_pod
 from pulumi_holdfast.ladder.json import Json
 from tests.support.builders.fallback_objects import NOW, disrupted, jobset, node, snapshot, worker
+from tests.support.json_objects import obj
 
 SECOND = timedelta(seconds=1)
 EVICTED = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW)
@@ -223,3 +225,17 @@ def test_pods_created_and_deleted_without_end_leave_a_bounded_history() -> None:
     history = with_pod(history, worker("last"), NOW, is_deleted=True)
     assert len(history.pods) < 2_000
     assert {"uid-of-stays", "uid-of-last"} <= history.pods.keys()
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ({}, 30),
+        ({"terminationGracePeriodSeconds": 90}, 90),
+        ({"terminationGracePeriodSeconds": 10**12}, 3600),
+    ],
+)
+def test_a_loss_knows_how_long_its_gangs_pods_may_take_to_end(written: Json, seconds: int) -> None:
+    pod = trim_pod({**FAILED, "spec": {**obj(FAILED["spec"]), **written}})
+    (loss,) = losses_of(observed(PodHistory(), pod, nodes=[node("n1")]))
+    assert loss.grace == seconds * SECOND

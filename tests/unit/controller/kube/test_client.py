@@ -1,11 +1,29 @@
-"""Backoffs grow, are spread at random, and respect Retry-After."""
+"""Backoffs grow, are spread at random, and respect Retry-After; pages have as many objects as can be read."""
 
 import random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.kube.client import Backoff
+from pulumi_holdfast.controller.kube.client import JOBSET, TOO_LARGE, ApiError, Backoff, Client
+from tests.support.coroutines import in_event_loop
+from tests.support.fakes.api_server import FakeApi, Sent
+
+
+@in_event_loop
+async def test_pages_are_smaller_after_an_answer_that_is_too_long() -> None:
+    def refuse_more_than_four(sent: Sent) -> None:
+        if min(int(sent.query["limit"]), 40 - int(sent.query.get("continue", "0"))) > 4:
+            raise ApiError(TOO_LARGE, "RequestEntityTooLarge", "too long")
+
+    server = FakeApi(page=500)
+    for number in range(40):
+        await server.put(JOBSET, {"metadata": {"name": f"job-{number}", "namespace": "vision"}})
+    server.fail = refuse_more_than_four
+    found = [each async for each in Client(server).each(JOBSET, namespace="vision", labels="")]
+    assert len(found) == 40
+    assert server.sent[0].query["limit"] == "500"
+    assert len(server.sent) < 40
 
 
 @given(attempts=st.integers(1, 2000), seed=st.integers(0, 100))

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from pulumi_holdfast.controller.kube.access import ApiAccess
-from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
+from pulumi_holdfast.controller.kube.client import TOO_LARGE, ApiError, Unreachable
 from pulumi_holdfast.controller.kube.connection import Connection, error_of
 from pulumi_holdfast.ladder.errors import ConfigError
 from tests.support.coroutines import in_event_loop
@@ -197,6 +197,22 @@ async def test_a_response_that_is_no_json_object_is_an_error_of_its_server(body:
     async with connected(page) as connection:
         with pytest.raises(Unreachable):
             await connection.request("GET", "/x")
+
+
+@in_event_loop
+async def test_an_answer_that_is_too_long_is_not_read_to_its_end() -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(b"x" * 1_000_000)
+        return response
+
+    async with connected(endless) as connection:
+        with pytest.raises(ApiError, match="more than 8388608 bytes") as refused:
+            await connection.request("GET", "/x")
+    assert refused.value.status == TOO_LARGE
 
 
 @pytest.mark.parametrize("host", ["a..b", ".example.com", "x" * 64 + ".com", "exa mple"])

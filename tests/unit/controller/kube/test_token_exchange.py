@@ -28,7 +28,7 @@ from pulumi_holdfast.controller.kube.access import (
     from_kubeconfig,
     refusal,
 )
-from pulumi_holdfast.gcp.control_plane.trusted_issuer import token_exchange
+from pulumi_holdfast.gcp.control_plane.access import token_exchange
 from pulumi_holdfast.kubernetes.fallback_controller.clusters import EXCHANGE, kubeconfig
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping

@@ -157,3 +157,18 @@ async def test_a_group_with_many_keys_delays_another_by_one_key() -> None:
     queue.add("vision/train")
     assert len(queue) == 301
     assert [await queue.get() for _ in range(3)] == ["hostile/0", "vision/train", "hostile/1"]
+
+
+@virtually
+async def test_a_group_leaves_workers_to_the_others() -> None:
+    queue = WorkQueue[str](group=lambda key: key.partition("/")[0], most_at_once=2)
+    for number in range(3):
+        queue.add(f"hostile/{number}")
+    taken = [await queue.get() for _ in range(2)]
+    waiting = asyncio.create_task(queue.get())
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    queue.add("vision/train")
+    assert await waiting == "vision/train"
+    queue.done(taken[0])
+    assert await queue.get() == "hostile/2"

@@ -166,3 +166,16 @@ def test_without_a_ladder_nothing_is_judged() -> None:
     assert fixture.judgements.of(KEY, jobset(), None, is_new=True) is None
     broken = cached_policy({"metadata": {"name": "ladder"}, "spec": {}})
     assert fixture.judgements.of(KEY, jobset(), broken, is_new=True) is None
+
+
+@virtually
+async def test_the_jobs_of_one_namespace_do_not_delay_another() -> None:
+    fixture = Fixture()
+    keys = [JobKey("JobSet", "hostile", str(each)) for each in range(100)]
+
+    def queue_all() -> None:
+        for key in (*keys, KEY):
+            fixture.judgements.of(key, jobset(), policy(), is_new=True)
+
+    await fixture.during(1, queue_all)
+    assert KEY in fixture.changed[:2]

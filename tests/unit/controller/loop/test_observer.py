@@ -114,6 +114,38 @@ def test_the_reason_of_a_failed_attempt_is_known_after_the_next_has_started() ->
     assert (attempt.number, attempt.reason, attempt.message) == (1, "AppFailed", "exit code 1")
 
 
+def test_a_job_with_more_pods_than_are_followed_is_left_until_they_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pulumi_holdfast.controller.jobs.caches.MOST_PODS", 2)
+    caches = caches_with_jobs()
+    observer = observer_of(caches)
+    histories = PodHistories(caches, now=lambda: NOW)
+    for number in range(4):
+        assert (observer.too_large(TRAIN) is None) == (number < 3)
+        caches.pods[OF_JOBSET].put(worker(f"w{number}"))
+    assert len(histories.of(TRAIN).pods) == 2
+    caches.pods[OF_JOBSET].remove(worker("w0"))
+    caches.pods[OF_JOBSET].remove(worker("w1"))
+    assert observer.too_large(TRAIN) is None
+
+
+def test_a_workload_of_another_namespace_does_not_take_a_job_off_its_ladder() -> None:
+    caches = caches_with_jobs()
+    observer = observer_of(caches)
+    caches.namespaces.put({"metadata": {"name": "hostile"}})
+
+    def is_managed(namespace: str) -> bool:
+        owner: Json = {"kind": "JobSet", "name": "train", "uid": UID}
+        metadata: Json = {"name": "w", "namespace": namespace, "ownerReferences": [owner]}
+        caches.workloads.put({"metadata": metadata})
+        context = observer.observe(TRAIN)
+        return context is not None and context.seen.is_managed_by_kueue
+
+    assert not is_managed("hostile")
+    assert is_managed(NAMESPACE)
+
+
 def test_histories_of_deleted_jobs_are_removed() -> None:
     caches = training_caches()
     histories = PodHistories(caches, now=lambda: NOW)
@@ -130,7 +162,7 @@ def test_histories_of_deleted_jobs_are_removed() -> None:
 )
 def test_a_jobs_pods_are_found_in_caches_and_by_selectors(pod: Json, key: JobKey, watched_by: str) -> None:
     labels = obj(obj(pod["metadata"])["labels"])
-    assert watched_by in labels
+    assert watched_by.partition(",")[0] in labels
     asked = [selector.partition("=") for selector in pod_selectors(key)]
     assert any(labels.get(name) == value if equals else name in labels for name, equals, value in asked)
 

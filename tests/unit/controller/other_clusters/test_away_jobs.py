@@ -9,16 +9,20 @@ import pytest
 
 from pulumi_holdfast.controller.jobs.caches import Caches
 from pulumi_holdfast.controller.jobs.kinds import KINDS
+from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.jobs.pods_and_nodes import JobKey
+from pulumi_holdfast.controller.jobs.state import Phase
 from pulumi_holdfast.controller.kube.client import JOBSET, NAMESPACE, ApiError, Client
 from pulumi_holdfast.controller.kube.objects import name_of
 from pulumi_holdfast.controller.kube.work_queue import WorkQueue
 from pulumi_holdfast.controller.other_clusters import copies
 from pulumi_holdfast.controller.other_clusters.away_jobs import AwayJobs
 from pulumi_holdfast.ladder.json import Json, JsonValue
-from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, TRANSFER
+from pulumi_holdfast.ladder.labels import COPY_OF, PERMIT, STATE, TRANSFER
 from tests.support.builders.caches import training_caches
 from tests.support.builders.fallback_objects import jobset, rayjob
+from tests.support.builders.job_states import running
+from tests.support.clusters.reconciler import policy
 from tests.support.coroutines import virtually
 from tests.support.fakes.api_server import FakeApi, Sent
 from tests.support.fakes.jobset_operator import now
@@ -205,3 +209,19 @@ async def test_a_record_that_a_user_writes_at_home_ends_no_leader() -> None:
         assert not list(away.errors())
         found = there.get(JOBSET, "vision", "train")
         assert found is None or found["metadata"]["annotations"][PERMIT] == "Recalled"
+
+
+@pytest.mark.parametrize("pool", ["a100", "h100"])
+@virtually
+async def test_a_record_takes_a_job_to_no_pool_elsewhere_that_its_ladder_does_not_have(pool: str) -> None:
+    there, home, caches = FakeApi(), FakeApi(), training_caches(*WITHIN)
+    state = running(uid="t", phase=Phase.AWAY, pool=f"west/{pool}", rank=1)
+    job = named_jobset("train", "t", annotations={STATE: write_state(state)})
+    away = away_jobs(there, caches, home)
+    caches.policies.put(policy({"pool": "spot-a"}, {"pool": "a100", "cluster": "west"}, {"pool": "spot-b"}))
+    await home.put(JOBSET, job)
+    caches.jobs["JobSet"].put(job)
+    async with leading(away):
+        await asyncio.sleep(60)
+    asked = any(each.path.endswith("/vision/jobsets/train") for each in there.sent)
+    assert asked == (pool == "a100")

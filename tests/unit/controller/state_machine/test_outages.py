@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.controller.jobs.observation import Cause
+from pulumi_holdfast.controller.jobs.observation import Cause, Loss
 from pulumi_holdfast.controller.jobs.state import OutageKind, TimedFailure
 from pulumi_holdfast.controller.state_machine.outages import (
     UNREACHABLE_AFTER,
@@ -14,7 +14,8 @@ from pulumi_holdfast.controller.state_machine.outages import (
     counted_failures,
     unreachable_deadline,
 )
-from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures
+from pulumi_holdfast.ladder.frozen import replace
+from pulumi_holdfast.ladder.ladder import MOST_TIMED_FAILURES, Failures, Policy
 from tests.support.builders.job_states import (
     HOUR,
     MINUTE,
@@ -240,3 +241,20 @@ def test_more_failures_than_any_limit_counts_are_forgotten_like_the_others() -> 
     assert before in state.failures
     later = count_losses(state, observed(now=T0 + 100 * HOUR), ladder)
     assert (later.evictions, later.application_failures, later.failures) == (0, 0, ())
+
+
+def test_a_peer_that_fails_at_the_end_of_an_evicted_pods_grace_period_is_no_second_failure() -> None:
+    short = policy(outage_window=SECOND)
+    evicted = loss(T0, pod="p0", pod_created_at=T0 - MINUTE)
+    failed = loss(T0 + 31 * SECOND, Cause.APPLICATION, pod="p1", pod_created_at=T0 - MINUTE)
+    peer = replace(failed, grace=30 * SECOND)
+
+    def counted(*losses: Loss, ladder: Policy = short) -> tuple[int, int]:
+        state = count_losses(running(), observed(losses=(evicted,)), ladder)
+        later = observed(losses=(evicted, *losses), now=T0 + 2 * MINUTE, restarts=1)
+        after = count_losses(count_losses(state, later, ladder), later, ladder)
+        return after.evictions, after.application_failures
+
+    assert counted(peer) == (1, 0)
+    assert counted(replace(peer, grace=SECOND)) == (1, 1), "long after the evicted pod has ended"
+    assert counted(replace(peer, pod_created_at=T0 + SECOND)) == (1, 1), "of the next gang"

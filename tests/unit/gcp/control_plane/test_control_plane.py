@@ -1,11 +1,28 @@
 """The control plane of GKE: network, initial pool, upgrades, encryption and deletion."""
 
+import json
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pulumi_holdfast.gcp.control_plane.access import AuthorizedNetworks, ControlPlaneAccess, DnsEndpoint
+from pulumi_holdfast.gcp.control_plane.component import GkeCluster
 from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, MaintenanceExclusion
-from tests.support.builders.gke_components import KEY, MAINTENANCE, NODE_ACCOUNT, recorded_cluster
+from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs, account_id
+from pulumi_holdfast.ladder.json import Json
+from tests.support.builders.gke_components import (
+    KEY,
+    MAINTENANCE,
+    NODE_ACCOUNT,
+    ZONES,
+    cluster_args,
+    recorded_cluster,
+)
+from tests.support.fakes.cloud_outputs import AUTHORITY, GKE_ADDRESS
+from tests.support.fakes.pulumi_engine import Recorded, record
 from tests.support.inputs import mapping, objects, text, value
 
 _CLUSTER = ":Cluster"
@@ -98,3 +115,143 @@ def test_without_a_customer_key_google_encrypts_with_its_own() -> None:
     recording = recorded_cluster()
     assert value(recording.one(_CLUSTER), "databaseEncryption") is None
     assert not recording.of(":CryptoKeyIAMMember")
+
+
+def cluster(access: ControlPlaneAccess) -> Recorded:
+    return recorded_cluster(lambda args: replace(args, access=access)).one(":Cluster")
+
+
+def test_with_a_dns_endpoint_there_is_no_ip_endpoint() -> None:
+    made = cluster(DnsEndpoint(allow_external=True))
+    assert mapping(made, "controlPlaneEndpointsConfig") == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }
+    assert mapping(made, "privateClusterConfig") == {"enablePrivateNodes": True}
+    assert value(made, "masterAuthorizedNetworksConfig") is None
+
+
+def test_access_that_is_closed_to_all_or_without_a_range_is_rejected() -> None:
+    with pytest.raises(ValueError, match="use AuthorizedNetworks"):
+        DnsEndpoint(allow_external=False)
+    with pytest.raises(ValueError, match="add a range"):
+        AuthorizedNetworks(cidrs=[])
+
+
+def test_public_ranges_have_a_public_endpoint_for_them_only() -> None:
+    made = cluster(AuthorizedNetworks(cidrs=["203.0.113.0/24", "10.0.0.0/8"]))
+    assert value(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False
+    assert mapping(made, "privateClusterConfig") == {
+        "enablePrivateNodes": True,
+        "enablePrivateEndpoint": False,
+    }
+    networks = mapping(made, "masterAuthorizedNetworksConfig")
+    assert [text(one, "cidrBlock") for one in objects(networks, "cidrBlocks")] == [
+        "203.0.113.0/24",
+        "10.0.0.0/8",
+    ]
+    assert networks["gcpPublicCidrsAccessEnabled"] is False, "it would allow all of Google Cloud's addresses"
+    assert networks["privateEndpointEnforcementEnabled"] is True, "otherwise every pod is allowed"
+
+
+def test_private_ranges_have_no_public_endpoint_and_the_clusters_own_authority() -> None:
+    made = cluster(AuthorizedNetworks(cidrs=["10.0.0.0/8", "100.64.0.0/10"]))
+    assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True
+    assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig")
+    recording = recorded_cluster(lambda args: replace(args, access=AuthorizedNetworks(cidrs=["10.0.0.0/8"])))
+    document: Json = json.loads(text(recording.one("pulumi:providers:kubernetes"), "kubeconfig"))
+    (found,), (user,) = objects(document, "clusters"), objects(document, "users")
+    assert mapping(found, "cluster") == {
+        "server": f"https://{GKE_ADDRESS}",
+        "certificate-authority-data": AUTHORITY,
+    }
+    hint = text(user, "user", "exec", "installHint")
+    assert "gcloud components install" in hint
+
+
+@pytest.mark.parametrize(
+    "access", [DnsEndpoint(allow_external=True), AuthorizedNetworks(cidrs=["10.0.0.0/8"])]
+)
+def test_in_a_preview_the_api_server_of_a_new_cluster_is_unknown(access: ControlPlaneAccess) -> None:
+    recording = recorded_cluster(lambda args: replace(args, access=access), preview=True)
+    provider = recording.one("pulumi:providers:kubernetes")
+    unknown = {name: provider.inputs.get(name) for name in ("kubeconfig", "clusterIdentifier")}
+    assert not any(isinstance(each, str) and "None" in each for each in unknown.values())
+
+
+_NAMES = st.from_regex(r"holdfast-[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?", fullmatch=True)
+
+
+def test_the_nodes_account_may_write_logs_and_pull_images_before_nodes_start() -> None:
+    recording = recorded_cluster()
+    assert text(recording.one(":Account"), "accountId") == "holdfast-dev-nodes"
+    roles = {text(one, "role"): text(one, "member") for one in recording.of(":IAMMember")}
+    assert roles == {
+        "roles/container.defaultNodeServiceAccount": f"serviceAccount:{NODE_ACCOUNT}",
+        "roles/artifactregistry.reader": f"serviceAccount:{NODE_ACCOUNT}",
+    }
+    names = {one.name for one in recording.of(":IAMMember")}
+    for kind in (":Cluster", ":NodePool"):
+        assert names <= recording.everything_before(recording.one(kind))
+
+
+@given(names=st.lists(_NAMES, min_size=2, max_size=2, unique=True))
+def test_account_ids_are_valid_and_never_shared(names: list[str]) -> None:
+    for name in names:
+        assert re.fullmatch(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", account_id(name)), f"{name}: its ID is rejected"
+    assert account_id(names[0]) != account_id(names[1]), "destroying one stack would delete both accounts"
+
+
+def test_system_nodes_are_on_demand_without_gpus_taints_or_the_nodes_identity() -> None:
+    config = mapping(recorded_cluster().one(":NodePool"), "nodeConfig")
+    assert text(config, "machineType") == "e2-standard-4"
+    assert not {"spot", "preemptible", "guestAccelerators"} & set(config)
+    assert mapping(config, "labels") == {"holdfast.dev/system": "true"}
+    assert value(config, "taints") is None, "GKE's DNS would not tolerate it, and Ray heads run here too"
+    assert mapping(config, "workloadMetadataConfig") == {"mode": "GKE_METADATA"}
+    assert text(config, "serviceAccount") == NODE_ACCOUNT, "the default account may edit the project"
+    assert mapping(config, "metadata") == {"disable-legacy-endpoints": "true"}
+    assert mapping(config, "shieldedInstanceConfig") == {
+        "enableSecureBoot": True,
+        "enableIntegrityMonitoring": True,
+    }
+
+
+def test_system_nodes_are_in_every_zone_scale_up_and_are_replaced_first() -> None:
+    nodes = SystemNodesArgs(machine_type="e2-standard-2", per_zone=2, spare_per_zone=3)
+    pool = recorded_cluster(lambda args: replace(args, system_nodes=nodes)).one(":NodePool")
+    assert value(pool, "nodeLocations") == list(ZONES), "one zone's outage would stop all operators"
+    assert mapping(pool, "autoscaling") == {
+        "minNodeCount": 2,
+        "maxNodeCount": 5,
+        "locationPolicy": "BALANCED",
+    }
+    assert "initialNodeCount" in pool.ignore_changes
+    assert "name" not in pool.inputs, "a fixed name would require deletion first, and stop the operators"
+    upgrades = mapping(pool, "upgradeSettings")
+    assert (upgrades["maxSurge"], upgrades["maxUnavailable"]) == (1, 0)
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_the_clusters_contents_depend_on_the_system_nodes(preview: bool) -> None:
+    recording = recorded_cluster(preview=preview)
+    way_in = recording.everything_before(recording.one("pulumi:providers:kubernetes"))
+    assert {"cluster-system-nodes", "cluster-control-plane-gke"} <= way_in, "charts would wait for nodes"
+
+
+def test_the_cluster_outputs_are_known() -> None:
+    known: list[str] = []
+
+    def build() -> None:
+        cluster = GkeCluster("cluster", cluster_args())
+        assert cluster.cluster_name == "holdfast-dev"
+        assert cluster.workload_pool == "ml.svc.id.goog"
+        assert cluster.system_pool is not None
+        cluster.workload_identity_issuer.apply(known.append)
+        cluster.node_service_account_email.apply(known.append)
+
+    record(build)
+    assert sorted(known) == [
+        NODE_ACCOUNT,
+        "https://container.googleapis.com/v1/projects/ml/locations/europe-west4/clusters/holdfast-dev",
+    ]

@@ -80,6 +80,7 @@ def test_an_annotation_of_ours_is_a_record_unless_authors_set_it() -> None:
         "copy-of",
         "first-created",
         "permit",
+        "predecessor",
         "state",
         "successor",
         "successor-of",

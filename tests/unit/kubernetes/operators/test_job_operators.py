@@ -138,4 +138,12 @@ def test_the_rights_of_jobset_are_bounded_before_its_chart_makes_its_role() -> N
     recording = recorded()
     release = recording.one(":Release", "operators-jobset-controller")
     assert "operators-jobset-access-binding" in recording.everything_before(release)
-    assert text(recording.one(":ClusterRole"), "metadata", "name") == "kuberay-jobs"
+
+
+def test_kuberay_may_update_a_rayjob_in_a_namespace_that_is_deleted() -> None:
+    recording = recorded()
+    given = objects(recording.one(":ClusterRole", "operators-kuberay-finalizers"), "rules")[0]
+    assert given["resources"] == ["rayclusters", "rayjobs", "rayservices"]
+    assert given["verbs"] == ["patch", "update"]
+    release = recording.one(":Release", "operators-kuberay-controller")
+    assert "operators-kuberay-finalizers-binding" in recording.everything_before(release)

@@ -7,17 +7,16 @@ from hypothesis import strategies as st
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.labels import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, ON_DEMAND, RESERVED, ZONE
 from pulumi_holdfast.ladder.machines import machine_catalogue
-from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, Requirement
+from pulumi_holdfast.ladder.reachability.affinity import OTHERS, UNDECLARED, LabelValues, Requirement
 from pulumi_holdfast.ladder.reachability.checks import Failed, Undetermined, check_pool
 from pulumi_holdfast.ladder.reachability.facts import AddedToleration, Limits, PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import (
     MachineCapacity,
     Provisioner,
     machine_capacity,
 )
+from pulumi_holdfast.ladder.reachability.pod_capacity import check_together
 from pulumi_holdfast.ladder.reachability.shape import EPHEMERAL_STORAGE, Placement, Resources, Shape
-from pulumi_holdfast.ladder.reachability.together import check_together
 from pulumi_holdfast.ladder.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.reachability import P4D, on_demand, shape, spot
 

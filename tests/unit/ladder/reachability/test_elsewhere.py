@@ -7,12 +7,17 @@ from hypothesis import strategies as st
 
 from pulumi_holdfast.config.reachability import pool_facts
 from pulumi_holdfast.controller.jobs.judgement import job_shapes
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import facts_object, ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import facts_object, ladder_spec
 from pulumi_holdfast.ladder.json import UNKNOWN, Json
 from pulumi_holdfast.ladder.reachability.checks import Failed, check_pool
-from pulumi_holdfast.ladder.reachability.facts import Exported, TierFacts
+from pulumi_holdfast.ladder.reachability.facts import (
+    Exported,
+    TierFacts,
+    read_exported,
+    read_pool_facts,
+    read_tiers,
+)
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
-from pulumi_holdfast.ladder.reachability.stored_facts import read_exported, read_pool_facts, read_tiers
 from pulumi_holdfast.ladder.reachability.walk import Outcome, walk_together
 from tests.support.strategies.admitted_jobs import KnownLadder, facts, known_ladders, walking_jobs
 

@@ -9,9 +9,9 @@ from pulumi_holdfast.controller.jobs.child_templates import child_templates
 from pulumi_holdfast.controller.jobs.judgement import job_shapes
 from pulumi_holdfast.ladder.json import UNKNOWN, Json
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SPOT
+from pulumi_holdfast.ladder.reachability.affinity import LabelValues
 from pulumi_holdfast.ladder.reachability.checks import Failed, Undetermined, check_pool
 from pulumi_holdfast.ladder.reachability.facts import Limits, PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.machine_capacity import MachineCapacity
 from pulumi_holdfast.ladder.reachability.pod_shape import pod_shape, selects_spot
 from pulumi_holdfast.ladder.reachability.shape import Placement, Resources, Shape

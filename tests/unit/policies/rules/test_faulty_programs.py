@@ -88,6 +88,14 @@ def test_program_without_the_fault_is_not_broken(sound: StackResource) -> None:
     assert said(job_program(sound))[0] is not Word.BROKEN
 
 
+@pytest.mark.parametrize(("bound", "amount"), [("max", {"cpu": 2}), ("min", {"memory": "16Gi"})])
+def test_job_with_a_container_that_a_limit_range_refuses_is_named(bound: str, amount: Json) -> None:
+    limits: Json = {"limits": [{"type": "Container", bound: amount}]}
+    word, text = said(job_program(declared_jobset({}), beside("LimitRange", limits)))
+    assert word is Word.NOT_JUDGED
+    assert f"LimitRange train a {bound} of {next(iter(amount.values()))}" in text
+
+
 def test_rayjob_with_only_its_head_on_spot_is_named_as_one_that_nothing_moves() -> None:
     word, text = said(job_program(job(RAY_JOB, {"backoffLimit": 5, "rayClusterSpec": HEAD})))
     assert word is Word.ASSUMED

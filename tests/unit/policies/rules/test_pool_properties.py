@@ -21,6 +21,7 @@ NAMES = {rule.name for rule in RULES}
 KINDS = st.sets(st.sampled_from(("spot", "on-demand")), min_size=1)
 EFFECTS = st.sampled_from(("NoSchedule", "NoExecute", "PreferNoSchedule"))
 CPU, GPU = "c7i.4xlarge", "p4d.24xlarge"
+TYPES = st.sets(st.sampled_from(("m7i.xlarge", CPU, "c7a.4xlarge", "c6i.4xlarge")), min_size=1)
 
 
 def reports(rule: str, *resources: StackResource, **settings: object) -> bool:
@@ -79,6 +80,16 @@ def test_spot_pool_has_a_taint_and_on_demand_pool_has_no_spot_taint(
         frozenset(kinds), True
     )
     assert reports("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong
+
+
+@given(kinds=KINDS, types=TYPES, zones=st.none() | st.sets(st.sampled_from("abc"), min_size=1))
+def test_a_market_is_a_machine_type_in_a_zone(
+    kinds: set[str], types: set[str], zones: set[str] | None
+) -> None:
+    # Karpenter's simulated cloud has zones of its own; those of an AWS network are not known.
+    pool = karpenter("a", kinds, types=types, zones=zones, group="karpenter.k8s.aws")
+    alone = len(types) == 1 and zones is not None and len(zones) == 1
+    assert reports("spot-pools-diversified", pool) is ("spot" in kinds and alone)
 
 
 @given(pools=st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=3))

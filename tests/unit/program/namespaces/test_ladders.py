@@ -5,7 +5,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_holdfast.kubernetes.fallback_policy.ladder import ladder_spec
+from pulumi_holdfast.kubernetes.fallback_policy import ladder_spec
 from pulumi_holdfast.ladder.json import UNKNOWN
 from pulumi_holdfast.ladder.ladder import Ladder, Tier
 from pulumi_holdfast.ladder.reachability.shape import LEAST, Placement, Shape

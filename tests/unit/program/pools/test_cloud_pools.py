@@ -13,7 +13,7 @@ from pulumi_holdfast.ladder.reachability.facts import PoolFacts
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 from pulumi_holdfast.program.pools.all_pools import all_pools, declared_pools
 from pulumi_holdfast.program.pools.gke import NODE_POOL
-from pulumi_holdfast.program.pools.gke_zones import CLUSTER
+from pulumi_holdfast.program.pools.gke_machines import CLUSTER
 from pulumi_holdfast.program.resources import StackResource, Value, at
 from rule import PACK_DEFAULTS
 from rules import accelerators

@@ -7,10 +7,9 @@ import pytest
 
 from pulumi_holdfast.ladder.json import UNKNOWN, Unknown
 from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, POOL, SPOT
-from pulumi_holdfast.ladder.reachability.affinity import LabelFact
+from pulumi_holdfast.ladder.reachability.affinity import LabelFact, LabelValues
 from pulumi_holdfast.ladder.reachability.checks import CheckResult, Failed, Undetermined, check_pool
 from pulumi_holdfast.ladder.reachability.facts import PoolFacts
-from pulumi_holdfast.ladder.reachability.label_values import LabelValues
 from pulumi_holdfast.ladder.reachability.shape import Resources, Shape
 from pulumi_holdfast.ladder.taints import Taint
 from pulumi_holdfast.program.pools.aks import aks_pools

@@ -8,7 +8,7 @@ import pytest
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
 from pulumi_holdfast.rehearsal.engine.values import Properties
-from tests.support.clusters.provider_calls import Engine, Provider
+from tests.support.clusters.provider_calls import Engine, Provider, invoke, refused
 
 VPC = "aws:ec2/vpc:Vpc"
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -185,3 +185,18 @@ def test_a_group_that_refers_to_itself_goes_and_one_that_another_refers_to_stays
     network.engine(GROUP).refuses_delete(fabric, f"resource {fabric} has a dependent object")
     network.engine(INGRESS).delete(foreign)
     network.engine(GROUP).removes(fabric)
+
+
+def test_lookups_find_the_default_vpc_an_image_and_what_the_program_made(aws: Provider) -> None:
+    default = invoke(aws, "aws:ec2/getVpc:getVpc", {"default": True})["id"]
+    of_default: Properties = {"filters": [{"name": "vpc-id", "values": [default]}]}
+    found = invoke(aws, "aws:ec2/getSubnets:getSubnets", of_default)["ids"]
+    assert isinstance(found, list)
+    assert len(found) == 3
+    assert str(invoke(aws, "aws:ec2/getAmi:getAmi", {"mostRecent": True})["id"]).startswith("ami-")
+    made = Network(aws)
+    vpc = invoke(aws, "aws:ec2/getVpc:getVpc", {"id": made.vpc})
+    assert (vpc["id"], vpc["cidrBlock"]) == (made.vpc, "10.0.0.0/16")
+    of_vpc: Properties = {"filters": [{"name": "vpc-id", "values": [made.vpc]}]}
+    assert invoke(aws, "aws:ec2/getSubnets:getSubnets", of_vpc)["ids"] == [made.subnet]
+    refused(lambda: invoke(aws, "aws:ec2/getVpc:getVpc", {"tags": {"team": "web"}}), "0 VPCs match")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,17 @@ def test_a_cluster_has_a_name_an_issuer_and_identities(console: AzureConsole, en
     assert identity
     engine.delete(CLUSTER)
     assert engine.create(prerequisites)[1]["resourceUID"] != shown["resourceUID"]
+
+
+def test_a_preview_shows_no_ids_of_identities_in_the_form_of_a_program(
+    console: AzureConsole, engine: Engine
+) -> None:
+    inputs = console.prerequisites()
+    given, planned = inputs["identity"], engine.plan(inputs)["identity"]
+    assert isinstance(given, Mapping)
+    assert isinstance(planned, Mapping)
+    assert planned["type"] == given["type"]
+    assert planned["userAssignedIdentities"] is UNKNOWN
 
 
 def test_a_cluster_needs_egress_and_access_to_subnet_and_key(console: AzureConsole, engine: Engine) -> None:

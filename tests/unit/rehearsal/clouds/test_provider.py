@@ -9,12 +9,14 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from pulumi_holdfast.rehearsal.clouds import CloudProvider
+from pulumi_holdfast.rehearsal.clouds.answers import Answers
 from pulumi_holdfast.rehearsal.clouds.azure.names import SUBSCRIPTION
 from pulumi_holdfast.rehearsal.clouds.schema import Schema
 from pulumi_holdfast.rehearsal.clouds.state import CloudState
 from pulumi_holdfast.rehearsal.engine.faults import Faults
 from pulumi_holdfast.rehearsal.engine.plugin import serve
 from pulumi_holdfast.rehearsal.engine.values import UNKNOWN, Properties, Secret, to_struct
+from pulumi_holdfast.rehearsal.errors import RehearsalError
 from tests.support.clusters.provider_calls import Engine, Provider, calling, invoke, refused
 
 _BUCKET = "aws:s3/bucket:Bucket"
@@ -207,14 +209,44 @@ def test_the_configuration_of_the_provider_decides_tags_and_region(aws: Provider
 
 
 def test_unknown_functions_components_and_methods_are_refused_by_name(aws: Provider) -> None:
-    token = "aws:ec2/getAmi:getAmi"
-    reason = f"function '{token}' of aws is not simulated; these are: aws:"
-    refused(lambda: invoke(aws, token, {}), reason)
+    token = "aws:ssm/getParameter:getParameter"
+    reason = (
+        f"function '{token}' of aws is not simulated. Write its result into a file, "
+        f"`{token}: [{{arguments: {{name: /team/vpc}}, result: {{…}}}}]`, and pass it with --answers FILE"
+    )
+    refused(lambda: invoke(aws, token, {"name": "/team/vpc"}), reason)
     component = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
     reason = "component 'aws:network:Everything' is not simulated; register its resources"
     refused(lambda: aws.Construct(component), reason)
     method = provider_pb2.CallRequest(tok="aws:network:Everything/open")
     refused(lambda: aws.Call(method), "method 'aws:network:Everything/open' is not simulated")
+
+
+def test_answers_of_a_file_come_before_the_functions_of_the_cloud(tmp_path: Path, state_file: Path) -> None:
+    file = tmp_path / "answers.yaml"
+    file.write_text(
+        "aws:ec2/getAmi:getAmi: {id: ami-1}\n"
+        "aws:ssm/getParameter:getParameter:\n"
+        "  - {arguments: {name: /team/vpc}, result: {value: vpc-1}}\n"
+        "  - {arguments: {}, result: {value: other}}\n"
+    )
+    provider = CloudProvider("aws", state_file, Faults(), answers=Answers.read(file))
+    with serve(provider) as served, calling(served.port) as aws:
+        assert invoke(aws, "aws:ec2/getAmi:getAmi", {"mostRecent": True}) == {"id": "ami-1"}
+        values = [
+            invoke(aws, "aws:ssm/getParameter:getParameter", {"name": name})["value"]
+            for name in ("/team/vpc", "/team/key")
+        ]
+    assert values == ["vpc-1", "other"]
+
+
+def test_a_file_of_answers_that_is_none_is_refused_with_its_form(tmp_path: Path) -> None:
+    file = tmp_path / "answers.yaml"
+    with pytest.raises(RehearsalError, match="does not exist; name a YAML file"):
+        Answers.read(file)
+    file.write_text("aws:ec2/getAmi:getAmi: ami-1\n")
+    with pytest.raises(RehearsalError, match="getAmi is no result; write a mapping"):
+        Answers.read(file)
 
 
 def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:

@@ -15,6 +15,7 @@ from pulumi_holdfast.rehearsal.engine.events import (
     stderr_message,
     steps,
     verdicts,
+    warnings,
 )
 from tests.support.builders.engine_records import (
     a_verdict,
@@ -68,6 +69,13 @@ def test_problems_name_the_resource_and_the_cause_once() -> None:
     assert problems([an_error("AccessDenied", of=urn("vpc"))]) == ("vpc: AccessDenied",)
     of_stack = an_error("f is refused", of=urn("holdfast-dev", "pulumi:pulumi:Stack"))
     assert problems([of_stack]) == ("f is refused",)
+
+
+def test_warnings_of_the_program_are_listed_without_those_of_one_resource() -> None:
+    stack = urn("holdfast-dev", "pulumi:pulumi:Stack")
+    heard = [an_error("not checked: quotas", of=stack, severity="warning")] * 2
+    heard += [an_error("kept by policy", of=urn("crds"), severity="warning"), an_error("denied", of=stack)]
+    assert warnings(heard) == ("not checked: quotas",)
 
 
 def test_the_last_outputs_are_shown_with_placeholders() -> None:

@@ -20,6 +20,7 @@ from pulumi_holdfast.rehearsal.operator_runner.process import (
     SupervisedProcess,
     delay_seconds,
     failures_after,
+    keep_end,
     open_log,
 )
 
@@ -92,3 +93,17 @@ def test_steady_process_resets_the_failures() -> None:
     assert failures_after(7, ran_seconds=120) == 1
     assert failures_after(7, ran_seconds=3) == 8
     assert delay_seconds(1) == 1
+
+
+def test_only_the_end_of_a_long_log_is_kept_while_its_process_writes_on(tmp_path: Path) -> None:
+    log = tmp_path / "p.log"
+    with log.open("a") as file:
+        for number in range(400_000):
+            file.write(f"line {number}\n")
+        file.flush()
+        keep_end(log)
+        file.write("last\n")
+    first, *_, before, last = log.read_text().splitlines()
+    assert first.startswith("line ")
+    assert (before, last) == ("line 399999", "last")
+    assert log.stat().st_size <= 1_000_005

@@ -1,5 +1,7 @@
 """What a scenario reads of a training: its attempts, repeated steps, and whether the end is exact."""
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,15 @@ from pulumi_holdfast.rehearsal.scenarios.training import (
     TrainingPlace,
     TrainingRun,
     attempt_of,
+    node_costs,
     read_attempts,
-    steps_of,
+    setting_of,
     trained,
     training_rows,
     undisturbed_weights,
     unmet_by_training,
 )
-from tests.support.builders.scenario_results import training_attempt, training_run
+from tests.support.builders.scenario_results import START, training_attempt, training_run
 from tests.support.json_objects import obj, objects
 from tests.support.training_program import TRAINING
 
@@ -88,7 +91,7 @@ def test_a_training_finds_its_programs_and_an_empty_store(tmp_path: Path) -> Non
 def test_an_uninterrupted_training_of_two_workers_ends_with_weights(tmp_path: Path) -> None:
     jobset = load_example(CHECKOUT, "jobset-training-gpu")
     place = TrainingPlace(logs=tmp_path, checkpoints=tmp_path, programs=TRAINING)
-    assert steps_of(jobset) == 700
+    assert setting_of(jobset, "STEPS") == 700
     first, second = undisturbed_weights(place, jobset), undisturbed_weights(place, jobset)
     assert first == second
 
@@ -97,3 +100,23 @@ def test_the_example_of_a_training_asks_for_processes() -> None:
     (job,) = objects(obj(load_example(CHECKOUT, "jobset-training-gpu")["spec"])["replicatedJobs"])
     template = obj(obj(obj(job["template"])["spec"])["template"])
     assert obj(obj(template["metadata"])["labels"]) == {"holdfast.dev/runs": "process"}
+
+
+def test_the_nodes_of_an_attempt_cost_what_their_pool_costs() -> None:
+    began, until = START, START + timedelta(seconds=100)
+    first = replace(
+        training_attempt("spot", 0, 50).pod,
+        owner="one",
+        bound_at=began,
+        ended_at=began + timedelta(seconds=40),
+    )
+    peer = replace(first, uid="peer")
+    last = replace(training_attempt("a", 50, 100).pod, owner="two", bound_at=began + timedelta(seconds=60))
+    attempts = [
+        replace(training_attempt("spot", 0, 50), pod=first),
+        replace(training_attempt("a", 50, 100), pod=last),
+    ]
+    costs = node_costs(attempts, [first, peer, last], {"spot": 0.1, "a": 1.0}, until)
+    assert costs == (timedelta(seconds=8), timedelta(seconds=40))
+    rows = training_rows(replace(training_run(*attempts), costs=costs, seconds_per_step=0.5))
+    assert [row[-2] for row in rows] == ["8 s", "40 s"]

@@ -1,9 +1,11 @@
 """A tool is found on PATH or in .tools/bin."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from pulumi_holdfast.rehearsal import paths
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 from pulumi_holdfast.rehearsal.paths import Workspace
 from pulumi_holdfast.rehearsal.tools.build import fingerprint_of, put_in_place
@@ -82,3 +84,12 @@ def test_unknown_name_is_reported_with_the_known_names(workspace: Workspace) -> 
         RehearsalError, match=r"'helmet' is no tool of this project; use one of .*helm.*kubectl"
     ):
         find_tool("helmet", workspace)
+
+
+def test_projects_of_a_user_share_the_tools_of_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "REPOSITORY", tmp_path / "site-packages/repository")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = {Workspace(project_root=tmp_path / name).tools_dir for name in ("one", "two")}
+    assert found == {tmp_path / f"cache/holdfast/tools-{version('pulumi-holdfast')}"}

@@ -87,9 +87,8 @@ RESOURCES: Mapping[str, Rules] = {
 
 
 def _get_addon_version(call: Call) -> Json:
-    """A version of an add-on; EKS publishes builds for each Kubernetes version."""
-    addon, kubernetes = call.arguments.get("addonName"), call.arguments.get("kubernetesVersion")
-    return {**call.arguments, "id": addon, "version": f"v{kubernetes}.0-eksbuild.1"}
+    """A version above every pin: which builds EKS has is not simulated."""
+    return {**call.arguments, "id": call.arguments.get("addonName"), "version": "v99.0.0-eksbuild.1"}
 
 
 INVOKES: Mapping[str, Invoke] = {"aws:eks/getAddonVersion:getAddonVersion": _get_addon_version}

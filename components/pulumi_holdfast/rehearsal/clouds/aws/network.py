@@ -7,11 +7,12 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pulumi_holdfast.ladder.json import Json, JsonValue
+from pulumi_holdfast.ladder.json import Json, JsonValue, mapping, sequence
+from pulumi_holdfast.rehearsal.clouds.answers import how_to_answer
 from pulumi_holdfast.rehearsal.clouds.aws.names import place
 from pulumi_holdfast.rehearsal.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.relations import find, kept_by, once, text, texts
-from pulumi_holdfast.rehearsal.clouds.state import Inventory
+from pulumi_holdfast.rehearsal.clouds.state import CloudObject, Inventory
 from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 VPC: Final = "aws:ec2/vpc:Vpc"
@@ -224,4 +225,50 @@ def _get_subnet(call: Call) -> Json:
     return {"mapPublicIpOnLaunch": False, **found.outputs, "id": id_}
 
 
-INVOKES: Mapping[str, Invoke] = {"aws:ec2/getSubnet:getSubnet": _get_subnet}
+def _found(call: Call, token: str) -> list[CloudObject]:
+    """The objects of a type that have the tags and the VPC of a call."""
+    wanted = mapping(call.arguments.get("tags"))
+    filters = [mapping(each) for each in sequence(call.arguments.get("filters"))]
+    vpcs = [vpc for each in filters if each.get("name") == "vpc-id" for vpc in sequence(each.get("values"))]
+    return [
+        each
+        for each in call.inventory.of_type(token)
+        if wanted.items() <= mapping(each.outputs.get("tags")).items()
+        and (not vpcs or each.outputs.get("vpcId") in vpcs)
+    ]
+
+
+def _get_vpc(call: Call) -> Json:
+    """The VPC by its id or tags; the account's default one always exists."""
+    if call.arguments.get("default") is True:
+        return {"id": _DEFAULT_VPC, "cidrBlock": "172.31.0.0/16", "default": True, "enableDnsHostnames": True}
+    id_ = call.arguments.get("id")
+    found = [each for each in _found(call, VPC) if id_ in {None, each.id}]
+    if len(found) != 1:
+        raise RehearsalError(
+            f"{len(found)} VPCs match. Write the result into a file, {how_to_answer(call.token, call.arguments)}, and pass "
+            "it with --answers FILE"
+        )
+    return {"default": False, **found[0].outputs, "id": found[0].id}
+
+
+def _get_subnets(call: Call) -> Json:
+    """The subnets with the tags and the VPC; those of the default VPC always exist."""
+    is_default = _DEFAULT_VPC in str(call.arguments.get("filters"))
+    ids = [f"subnet-default-{zone}" for zone in "abc"] if is_default else []
+    return {"id": "subnets", "ids": [*ids, *(each.id for each in _found(call, SUBNET))]}
+
+
+def _get_ami(_: Call) -> Json:
+    """An image; which one an account finds, only the account knows."""
+    image = "ami-0rehearsed"
+    return {"id": image, "imageId": image, "name": image, "architecture": "x86_64", "state": "available"}
+
+
+_DEFAULT_VPC: Final = "vpc-default"
+INVOKES: Mapping[str, Invoke] = {
+    "aws:ec2/getAmi:getAmi": _get_ami,
+    "aws:ec2/getSubnet:getSubnet": _get_subnet,
+    "aws:ec2/getSubnets:getSubnets": _get_subnets,
+    "aws:ec2/getVpc:getVpc": _get_vpc,
+}

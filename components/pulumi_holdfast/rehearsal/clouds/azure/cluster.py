@@ -21,7 +21,6 @@ from pulumi_holdfast.rehearsal.clouds.azure.network import SUBNET
 from pulumi_holdfast.rehearsal.clouds.catalogue import ResourceRequest, Rules
 from pulumi_holdfast.rehearsal.clouds.relations import needs_at, same_id
 from pulumi_holdfast.rehearsal.clouds.state import CloudObject, CloudState
-from pulumi_holdfast.rehearsal.engine.values import UNKNOWN
 
 
 def provisioned_cluster(cloud: CloudState) -> CloudObject | None:
@@ -302,8 +301,6 @@ RESOURCES: Mapping[str, Rules] = {
             "privateFQDN": private_fqdn,
             "resourceUID": lambda request: request.digest[:24],
         },
-        # A list of ids in the program, and a mapping by id in the outputs: the SDK refuses the one for the other.
-        planned={"identity": lambda _: UNKNOWN},
         refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
         refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
     ),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Final
 
 from pulumi_holdfast.controller.kube.objects import count, objects, text
@@ -13,15 +14,19 @@ from pulumi_holdfast.ladder.json import Json, mapping, sequence
 from pulumi_holdfast.rehearsal.objects import now
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError, container_ports
 from pulumi_holdfast.rehearsal.operator_runner.process import (
+    LARGEST_LOG_BYTES,
     Command,
     SupervisedProcess,
     delay_seconds,
     failures_after,
+    keep_end,
 )
 from pulumi_holdfast.rehearsal.operator_runner.training.status import ContainerState
 from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import (
+    MARK,
     ImagePullError,
     ProgramMissingError,
+    end_marked,
 )
 
 #: The exit code of a container whose program cannot be started.
@@ -29,17 +34,20 @@ _CANNOT_START: Final = 128
 _KILLED: Final = 137
 _MESSAGE_BYTES: Final = 2048
 _POLL_SECONDS: Final = 0.05
+_LOG_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lifecycle:
     """What a container has in common with its pod.
 
-    `command` returns the process of the attempt with a number; `changed` reports a new state; `ending` is set when the pod
+    `command` returns the process of the attempt with a number; `here` is a text of a container as it is on this machine;
+    `changed` reports a new state; `ending` is set when the pod
     is to end; `restarts` says whether a process that ended with a code runs again; `address` is the pod's.
     """
 
     command: Callable[[Json, int], Command]
+    here: Callable[[Json, str], str]
     changed: Callable[[], Awaitable[None]]
     ending: asyncio.Event
     restarts: Callable[[int], bool]
@@ -119,16 +127,25 @@ class Container:
         await self._become(
             started_at=now(), exit_code=None, reason="", message="", is_started=is_started, is_ready=is_ready
         )
-        probing = asyncio.create_task(self._probe())
+        beside = [asyncio.create_task(self._probe()), asyncio.create_task(self._shorten(self._command.log))]
         try:
             code = await process.ended()
         finally:
-            probing.cancel()
+            for each in beside:
+                each.cancel()
             # The first process of a container has ended: so do all others.
             process.kill_all()
+            await asyncio.to_thread(end_marked, self._command.variables[MARK].rstrip("/"))
             self._process = None
         code = 128 - code if code < 0 else code
         return await self._ended(code, "Error" if code else "Completed", self._last_words(code))
+
+    async def _shorten(self, log: Path) -> None:
+        """Keep only the end of a long log, as a kubelet does."""
+        while True:
+            await asyncio.sleep(_LOG_SECONDS)
+            if log.stat().st_size > LARGEST_LOG_BYTES:
+                await asyncio.to_thread(keep_end, log)
 
     async def _ended(self, code: int, reason: str, message: str) -> int:
         await self._become(
@@ -232,7 +249,7 @@ class Container:
             return False
         try:
             probe = await asyncio.create_subprocess_exec(
-                *words,
+                *(self._pod.here(self._spec, word) for word in words),
                 cwd=self._command.folder,
                 env=self._command.variables,
                 stdin=asyncio.subprocess.DEVNULL,

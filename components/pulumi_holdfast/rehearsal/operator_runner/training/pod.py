@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from pulumi_holdfast.rehearsal.objects import now
 from pulumi_holdfast.rehearsal.operator_runner.pod_files import PodFiles
 from pulumi_holdfast.rehearsal.operator_runner.pod_spec import CannotRunError
 from pulumi_holdfast.rehearsal.operator_runner.process import Command
+from pulumi_holdfast.rehearsal.operator_runner.training import ray_node
 from pulumi_holdfast.rehearsal.operator_runner.training.container import (
     Container,
     Lifecycle,
@@ -30,6 +32,7 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     described,
     is_deleted,
     pod_status,
+    storage_eviction,
 )
 from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import (
     Surroundings,
@@ -40,6 +43,9 @@ from pulumi_holdfast.rehearsal.operator_runner.training.volumes import PodVolume
 
 _RETRY_SECONDS: Final = 1.0
 _GRACE_SECONDS: Final = 30
+_STORAGE_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.1
+_TURN_SECONDS: Final = 90.0
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +54,8 @@ _log = logging.getLogger(__name__)
 class Machine:
     """What all training pods share: `folder` has the files of each pod, `mark` marks their processes.
 
-    `rejects` says why the node of a pod does not admit it. It blocks.
+    `rejects` says why the node of a pod does not admit it, or does not yet (Pending). It blocks. `ray_turn` is held while a node
+    of Ray starts.
     """
 
     client: KubeClient
@@ -57,10 +64,11 @@ class Machine:
     logs: Path
     mark: str
     rejects: Callable[[Json], PodOutcome | None]
+    ray_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class TrainingPod:
-    """A pod and the processes of its containers; `pod` is its last observed state."""
+    """A pod and the processes of its containers; `pod` is its last observed state, `is_admitted`: its node runs it."""
 
     def __init__(self, pod: Json, machine: Machine) -> None:
         self.pod = pod
@@ -74,6 +82,8 @@ class TrainingPod:
         self._inits: list[Container] = []
         self._containers: list[Container] = []
         self._terminating: asyncio.Task[None] | None = None
+        self._evicted: PodOutcome | None = None
+        self.is_admitted = False
 
     def update(self, pod: Json) -> None:
         """Take a new state of the pod; its deletion ends it with notice."""
@@ -86,10 +96,11 @@ class TrainingPod:
         """Run until the pod has ended and its status says so. A cancellation kills all processes without a status."""
         cancellation = Cancellation()
         try:
-            outcome = await asyncio.to_thread(self._machine.rejects, self.pod)
+            outcome = await self._rejection()
             if outcome is None:
+                self.is_admitted = True
                 await self._prepare(cancellation)
-                outcome = PodOutcome(phase="Succeeded" if await self._run_containers() else "Failed")
+                outcome = await self._outcome()
             _log.info("training pod %s: %s %s", described(self.pod), outcome.phase, outcome.message)
             await self._report(outcome, until_written=True)
         finally:
@@ -97,6 +108,43 @@ class TrainingPod:
                 self._terminating.cancel()
             cancellation.cancel()
             self._files.remove()
+            ray_node.forget(self.pod)
+
+    async def _rejection(self) -> PodOutcome | None:
+        """Why the node rejects the pod; None once it admits it. While the machine has no room, the pod waits."""
+        said = ""
+        while (
+            found := await asyncio.to_thread(self._machine.rejects, self.pod)
+        ) and found.phase == "Pending":
+            if self._ending.is_set():
+                return PodOutcome(phase="Failed", reason=found.reason, message=found.message)
+            if said != found.message:
+                said = found.message
+                _log.warning("training pod %s waits: %s", described(self.pod), said)
+                await self._report(found)
+            await self._pause(_RETRY_SECONDS)
+        return found
+
+    async def _outcome(self) -> PodOutcome:
+        watching = asyncio.create_task(self._watch_storage())
+        try:
+            has_succeeded = await self._run_containers()
+        finally:
+            watching.cancel()
+        return self._evicted or PodOutcome(phase="Succeeded" if has_succeeded else "Failed")
+
+    async def _watch_storage(self) -> None:
+        """Evict the pod, without a grace period, once it has written more than it may."""
+        while self._evicted is None:
+            await asyncio.sleep(_STORAGE_SECONDS)
+            used = await asyncio.to_thread(self._used)
+            self._evicted = storage_eviction(self.pod, used)
+        self._ending.set()
+        await asyncio.gather(*(each.stop(lambda: 0.0) for each in (*self._containers, *self._inits)))
+
+    def _used(self) -> Mapping[str, int]:
+        volumes = {each.name: each for each in self._files.volumes.glob("*")}
+        return {name: _size(each) for name, each in {**volumes, "": self._files.folder}.items()}
 
     async def lose(self) -> None:
         """Report that an earlier runner was killed, and the processes of the pod with it."""
@@ -144,6 +192,7 @@ class TrainingPod:
 
         lifecycle = Lifecycle(
             command=self._command,
+            here=lambda spec, text: self._surroundings().here(text, self.pod, self._volumes.mounts(spec)),
             changed=lambda: self._report(self._now()),
             ending=self._ending,
             restarts=restarts,
@@ -151,8 +200,8 @@ class TrainingPod:
         )
         return Container(spec, lifecycle)
 
-    def _command(self, container: Json, attempt: int) -> Command:
-        surroundings = Surroundings(
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
             cluster=self._machine.sources.cluster,
             images=self._machine.folder / "images",
             mark=self._machine.mark,
@@ -160,9 +209,11 @@ class TrainingPod:
             address=self._address,
             services=self._services,
         )
+
+    def _command(self, container: Json, attempt: int) -> Command:
         log = log_of(self._machine.logs, self.pod, str(container.get("name")), attempt)
         mounts = self._volumes.mounts(container)
-        return surroundings.command(self.pod, container, mounts, self._volumes.lookup, log)
+        return self._surroundings().command(self.pod, container, mounts, self._volumes.lookup, log)
 
     async def _run_containers(self) -> bool:
         """Run the init containers in order and then the containers; return whether the pod has succeeded."""
@@ -174,7 +225,7 @@ class TrainingPod:
                     await container.settled.wait()
                 elif await container.run() != 0:
                     return False
-            codes = await asyncio.gather(*(each.run() for each in self._containers))
+            codes = await self._run_in_turn()
         except asyncio.CancelledError:
             for each in sidecars:
                 each.cancel()
@@ -187,6 +238,24 @@ class TrainingPod:
                 await each.stop(left)
         await asyncio.gather(*sidecars)
         return all(code == 0 for code in codes)
+
+    async def _run_in_turn(self) -> list[int | None]:
+        """Run the containers. Nodes of Ray start one after another: of those that start at once, some time out."""
+        is_ray = ray_node.is_ray_node(self.pod)
+        async with self._machine.ray_turn if is_ray else contextlib.nullcontext():
+            running = asyncio.gather(*(each.run() for each in self._containers))
+            try:
+                until = time.monotonic() + (_TURN_SECONDS if is_ray else 0)
+                while time.monotonic() < until and not (running.done() or self._is_ready()):
+                    await asyncio.sleep(_POLL_SECONDS)
+            except asyncio.CancelledError:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+                raise
+        return await running
+
+    def _is_ready(self) -> bool:
+        return all(each.state.is_ready for each in self._containers)
 
     async def _terminate(self) -> None:
         """End the containers and then the sidecars, all within the grace period of the deletion."""
@@ -250,3 +319,12 @@ class TrainingPod:
             _log.warning("training pod %s: cannot write its status: %s", described(self.pod), error)
             return is_gone
         return True
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # it was removed meanwhile
+                total += (Path(path) / name).lstat().st_size
+    return total

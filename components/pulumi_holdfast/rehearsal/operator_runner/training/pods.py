@@ -7,8 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from pulumi_holdfast.controller.jobs.pods_and_nodes import node_of
 from pulumi_holdfast.controller.kube.objects import annotations_of, name_of, namespace_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping
@@ -23,15 +21,14 @@ from pulumi_holdfast.rehearsal.operator_runner.training.status import (
     has_ended,
     is_deleted,
     rejection,
+    shortage,
 )
-from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import MARK
+from pulumi_holdfast.rehearsal.operator_runner.training.surroundings import end_marked
 from pulumi_holdfast.rehearsal.operator_runner.training.volumes import VolumeSources
 from pulumi_holdfast.rehearsal.watches import SYNCED, Event, ObjectSelector
 
 #: Annotations of a node whose machine no longer responds.
 _SILENT: Final = ("holdfast.dev/silent", "rehearsal.holdfast.dev/silent")
-#: How many training pods run beside each other for each core of this machine.
-_PODS_PER_CORE: Final = 16
 
 _log = logging.getLogger(__name__)
 
@@ -144,14 +141,9 @@ class TrainingPods:
             _log.error("training pod %s cannot run", task.get_name(), exc_info=task.exception())
 
     def _rejects(self, pod: Json) -> PodOutcome | None:
-        most = _PODS_PER_CORE * (os.cpu_count() or 1)
-        if len(self._pods) > most:
-            return PodOutcome(
-                phase="Failed",
-                reason="OutOfpods",
-                message=f"this machine runs at most {most} training pods, {_PODS_PER_CORE} for each of its cores: "
-                "use fewer, or leave the label away from some so that they are simulated",
-            )
+        here = [(each.pod, each.is_admitted) for each in list(self._pods.values())]
+        if lack := shortage(pod, here, os.cpu_count() or 1):
+            return PodOutcome(phase="Pending", reason="OutOfpods", message=lack)
         node = self._client.get("v1", "Node", node_of(pod))
         others = [
             each
@@ -159,13 +151,3 @@ class TrainingPods:
             if node_of(each) == node_of(pod) and uid_of(each) != uid_of(pod) and not has_ended(each)
         ]
         return None if node is None else rejection(pod, node, others)
-
-
-def end_marked(mark: str) -> None:
-    """Kill the processes that an earlier runner has left: only the first process of a container dies with it."""
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark:
-                process.kill()
-        except (psutil.Error, OSError):
-            continue

@@ -1,6 +1,6 @@
 """The status of a training pod from the states of its containers, and why a node rejects a pod. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
@@ -11,6 +11,13 @@ from pulumi_holdfast.ladder.quantities import parse_quantity
 
 _READY: Final = ("ContainersReady", "Ready")
 _CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", *_READY)
+#: How many training pods run beside each other for each core of this machine.
+_PODS_PER_CORE: Final = 16
+_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
+_RAY_CLUSTER: Final = "ray.io/cluster"
+_STORAGE: Final = "ephemeral-storage"
+#: Of a pod that sets no limit: the disk is this machine's.
+_MOST_STORAGE: Final = "2Gi"
 _REASONS: Final = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
@@ -97,7 +104,8 @@ def pod_status(
         "conditions": conditions,
         "containerStatuses": [each.shown() for each in containers],
         "initContainerStatuses": [each.shown() for each in inits],
-        **({"reason": outcome.reason, "message": outcome.message} if outcome.reason else {}),
+        "reason": outcome.reason or None,
+        "message": outcome.message or None,
     }
     # A strategic patch adds to the addresses, and the API server accepts one of each family.
     is_known = before.get("podIP") or not address
@@ -128,6 +136,58 @@ def rejection(pod: Json, node: Json, others: Iterable[Json]) -> PodOutcome | Non
                 message=f"Pod was rejected: Node didn't have enough resource: {resource}, requested: {wanted}, "
                 f"used: {used}, capacity: {capacity}",
             )
+    return None
+
+
+def shortage(pod: Json, here: Iterable[tuple[Json, bool]], cores: int) -> str:
+    """What this machine lacks for a pod now, empty if nothing; a gang that never fits does not begin.
+
+    `here` are the training pods of this machine, the pod among them, and whether each of them runs.
+    """
+    most, known = _PODS_PER_CORE * cores, list(here)
+    gang = sum(_gang_of(each) == _gang_of(pod) for each, _ in known)
+    if gang > most:
+        return (
+            f"its job has {gang} pods, and this machine runs at most {most}, {_PODS_PER_CORE} for each core: use "
+            f"{-(-gang // _PODS_PER_CORE)} cores, fewer pods, or leave the label away so that they are simulated"
+        )
+    if sum(runs for _, runs in known) >= most:
+        return f"this machine runs {most} training pods, {_PODS_PER_CORE} for each core: it waits for the end of one"
+    return ""
+
+
+def _gang_of(pod: Json) -> tuple[object, object]:
+    metadata, labels = metadata_of(pod), labels_of(pod)
+    job = labels.get(_JOBSET) or labels.get(_RAY_CLUSTER)
+    return (metadata.get("namespace"), job) if job else (metadata.get("uid"), None)
+
+
+def storage_limits(pod: Json) -> dict[str, str]:
+    """How much a pod may write: to each emptyDir with a limit, and under the name "" to all of its folder."""
+    spec = mapping(pod.get("spec"))
+    volumes = {str(each.get("name")): mapping(each.get("emptyDir")) for each in objects(spec.get("volumes"))}
+    own = {name: str(volume["sizeLimit"]) for name, volume in volumes.items() if "sizeLimit" in volume}
+    limits = [
+        mapping(mapping(each.get("resources")).get("limits")).get(_STORAGE)
+        for each in objects(spec.get("containers"))
+    ]
+    whole = sum((parse_quantity(each) for each in limits if each), Fraction(0))
+    return {**own, "": str(whole) if whole else _MOST_STORAGE}
+
+
+def storage_eviction(pod: Json, used: Mapping[str, int]) -> PodOutcome | None:
+    """How a kubelet evicts a pod that has written more than it may, None if it has not.
+
+    No `DisruptionTarget` condition says so: it is the program's own fault.
+    """
+    for name, limit in storage_limits(pod).items():
+        if used.get(name, 0) > parse_quantity(limit):
+            message = (
+                f'Usage of EmptyDir volume "{name}" exceeds the limit "{limit}".'
+                if name
+                else f"Pod ephemeral local storage usage exceeds the total limit of containers {limit}."
+            )
+            return PodOutcome(phase="Failed", reason="Evicted", message=message)
     return None
 
 

@@ -4,18 +4,21 @@ No container runtime, no root and no file of the system is needed: paths and nam
 container are replaced. What a program has as a constant, for example the path of its token, is not.
 """
 
+import contextlib
 import hashlib
-import importlib.util
+import os
 import re
 import shutil
+import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+
+import psutil
 
 from pulumi_holdfast.controller.kube.objects import labels_of, name_of, namespace_of, uid_of
 from pulumi_holdfast.ladder.json import Json, mapping, sequence
@@ -28,9 +31,14 @@ from pulumi_holdfast.rehearsal.operator_runner.pod_spec import (
     resolve_environment,
 )
 from pulumi_holdfast.rehearsal.operator_runner.process import Command
+from pulumi_holdfast.rehearsal.operator_runner.training.ray_node import (
+    head_name,
+    is_ray_node,
+    on_shared_machine,
+)
 
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-#: The variable of every training process: a killed runner leaves children of its processes, which the next one ends.
+#: The variable of every training process: its runner, pod and container. What leaves its session is found by it.
 MARK: Final = "HOLDFAST_POD_RUNNER"
 
 
@@ -40,6 +48,24 @@ class ImagePullError(CannotRunError):
 
 class ProgramMissingError(Exception):
     """The program of a container is not in its image."""
+
+
+def end_marked(mark: str) -> None:
+    """Kill the processes whose mark begins so, however they have detached themselves. Blocks."""
+    killed: set[psutil.Process] = set()
+    # Again, as long as there are new ones: what is killed may have been starting another.
+    while found := {each for each in psutil.process_iter() if _mark_of(each).startswith(f"{mark}/")} - killed:
+        for each in found:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        killed |= found
+
+
+def _mark_of(process: psutil.Process) -> str:
+    try:
+        return process.environ().get(MARK, "")
+    except (psutil.Error, OSError):
+        return ""
 
 
 def address_of(name: str) -> str:
@@ -59,6 +85,8 @@ def shown_address(address: str) -> str:
 def own_address(pod: Json, services: Sequence[Json]) -> str:
     """The address of a pod: that of its DNS name, else of a Service that selects it, else one of its own."""
     spec, namespace = mapping(pod.get("spec")), namespace_of(pod)
+    if is_ray_node(pod):
+        return address_of(head_name(pod))
     if spec.get("subdomain"):
         return address_of(f"{spec.get('hostname') or name_of(pod)}.{spec['subdomain']}.{namespace}")
     labels = labels_of(pod)
@@ -86,7 +114,9 @@ def with_addresses(text: str, namespace: str, services: Collection[str]) -> str:
     return re.sub(pattern, found, text)
 
 
-#: The modules that an image must have here, by the beginning of its name. Its Python is the one that runs the platform.
+#: The Python of images with a framework, where another one than the platform's has them.
+FRAMEWORKS: Final = "HOLDFAST_FRAMEWORKS_PYTHON"
+#: The modules that an image must have here, by the beginning of its name.
 IMAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "python:": (),
@@ -120,17 +150,18 @@ def image_programs(image: str, folder: Path) -> Path:
     if prefix is None:
         known = ", ".join(f"{each}…" for each in IMAGES)
         raise ImagePullError(f"no environment here stands for the image {image}; use one of {known}")
-    missing = [each for each in IMAGES[prefix] if importlib.util.find_spec(each) is None]
+    python = Path(os.environ.get(FRAMEWORKS) or sys.executable) if IMAGES[prefix] else Path(sys.executable)
+    missing = [each for each in IMAGES[prefix] if not _has_module(python, each)]
     if missing:
         raise ImagePullError(
             f"the image {image} needs the module {', '.join(missing)}, which is not installed here: "
-            f"install it for {sys.executable}"
+            f"install it for {python}, or name the Python that has it in {FRAMEWORKS}"
         )
     made = folder / re.sub(r"\W", "-", prefix)
     if not made.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=folder))
-        _write_programs(draft)
+        _write_programs(draft, python)
         try:
             draft.rename(made)
         except OSError:  # another pod's thread was first
@@ -138,22 +169,27 @@ def image_programs(image: str, folder: Path) -> Path:
     return made
 
 
-def _write_programs(folder: Path) -> None:
+def _has_module(python: Path, name: str) -> bool:
+    found = f"import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)"
+    return subprocess.run([python, "-c", found], check=False).returncode == 0
+
+
+def _write_programs(folder: Path, python: Path) -> None:
     for name in ("python", "python3"):
-        (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (folder / "pip").write_text(_PIP.format(python=sys.executable))
+        (folder / name).write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+    (folder / "pip").write_text(_PIP.format(python=python))
     for each in folder.iterdir():
         each.chmod(0o755)
     for script in _SCRIPTS:
-        if (Path(sysconfig.get_path("scripts")) / script).is_file():
-            (folder / script).symlink_to(Path(sysconfig.get_path("scripts")) / script)
+        if python.with_name(script).is_file():
+            (folder / script).symlink_to(python.with_name(script))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What the containers of one pod find: the pod's `folder`, its `address`, and the `services` of its namespace by name.
 
-    `images` is the folder of the programs of all images, `mark` the value of MARK.
+    `images` is the folder of the programs of all images, `mark` begins the value of MARK.
     """
 
     cluster: KubeconfigCluster
@@ -179,7 +215,8 @@ class Surroundings:
         variables = {name: self.here(value, pod, mounts) for name, value in given.items()}
         words += [str(each) for each in sequence(container.get("args"))]
         program, *args = (self.here(expand(each, given), pod, mounts) for each in words)
-        environment = {**self._base(pod, programs, mounts), **variables}
+        mark = f"{self.mark}/{uid_of(pod)}/{container.get('name')}/"
+        environment = {**self._base(pod, programs, mounts), **variables, MARK: mark}
         found = shutil.which(program, path=environment["PATH"])
         if found is None:
             raise ProgramMissingError(f'exec: "{program}": executable file not found in $PATH')
@@ -190,7 +227,8 @@ class Surroundings:
 
     def here(self, text: str, pod: Json, mounts: Mapping[str, Path]) -> str:
         """Replace the paths below mounts and the names of peers in a text."""
-        return with_addresses(on_this_machine(text, mounts), namespace_of(pod), self.services)
+        found = with_addresses(on_this_machine(text, mounts), namespace_of(pod), self.services)
+        return on_shared_machine(found, pod, self.address) if is_ray_node(pod) else found
 
     def _base(self, pod: Json, programs: Path, mounts: Mapping[str, Path]) -> Mapping[str, str]:
         """The variables of every training process. It gets no variable of the user."""
@@ -205,7 +243,6 @@ class Surroundings:
             # Many pods share the cores of this machine, and its loopback interface.
             "OMP_NUM_THREADS": "1",
             "GLOO_SOCKET_IFNAME": "lo",
-            MARK: self.mark,
             **account,
         }
 

@@ -13,7 +13,7 @@ from pulumi_holdfast.cli.kubectl.connection import Access
 from pulumi_holdfast.cli.kubectl.drill import command
 from pulumi_holdfast.controller.jobs.patches import write_state
 from pulumi_holdfast.controller.kube.client import ApiError, Unreachable
-from pulumi_holdfast.kubernetes.fallback_policy.definition import API_VERSION
+from pulumi_holdfast.kubernetes.fallback_policy import API_VERSION
 from pulumi_holdfast.ladder.errors import ConfigError
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import PROGRESS, STATE

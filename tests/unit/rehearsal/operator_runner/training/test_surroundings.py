@@ -122,7 +122,7 @@ def test_a_command_has_local_paths_addresses_and_its_own_environment(tmp_path: P
     assert (command.variables["PEER"], command.variables["IP"]) == (MASTER, MASTER)
     assert (command.variables["SERVICE_ACCOUNT_FOLDER"], command.variables[MARK]) == (
         "/pods/u/account",
-        "here",
+        "here/u/train/",
     )
     assert (command.variables["KUBERNETES_SERVICE_PORT"], command.headed) == ("6443", False)
     assert command.variables["HOSTNAME"] == "train-w-0-1"

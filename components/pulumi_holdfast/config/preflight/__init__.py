@@ -1,1 +1,0 @@
-"""What the preflight checks of the clouds share."""

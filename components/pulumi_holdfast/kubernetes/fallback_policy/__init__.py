@@ -1,1 +1,0 @@
-"""The FallbackPolicy: a ladder as a Kubernetes object, and its CustomResourceDefinition."""

@@ -1,1 +1,0 @@
-"""Monitoring of the fallback controller: a Grafana dashboard and Prometheus alerts."""

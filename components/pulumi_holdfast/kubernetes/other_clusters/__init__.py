@@ -1,1 +1,0 @@
-"""Tiers of a ladder in another cluster: what one stack exports and another reads."""
