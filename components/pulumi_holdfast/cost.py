@@ -24,9 +24,11 @@ from pulumi_holdfast.ladder.prices import (
     CostRange,
     any_of,
     charge,
+    exactly,
     least_spot_share,
     machine_price,
     price_region,
+    unpriced,
 )
 
 if TYPE_CHECKING:
@@ -81,8 +83,9 @@ def budget_problems(budget: float | None, cost: StackCost) -> Iterator[Problem]:
         yield Problem(
             field=f"{PLATFORM}.budget",
             value=f"{budget:g} USD an hour, with prices that are not known: {', '.join(sorted(most.unknown))}",
-            allowed="a budget for machines with a known price",
-            fix="Declare the price of a node on the tiers that name their pools, leave the machine types out, or remove the budget.",
+            allowed="a budget for machines and volumes with a known price",
+            fix="Declare the price of a node on the tiers that name their pools, and of a volume on it, as `price`; leave the machine "
+            "types out; or remove the budget.",
         )
 
 
@@ -163,14 +166,16 @@ def _azure_charges(platform: AzurePlatform) -> Iterator[Charge]:
 
 
 def _file_systems(platform: AwsPlatform | GcpPlatform | AzurePlatform) -> Iterator[Charge]:
-    """The file systems that have a size; those that grow with their files, and buckets, depend on use."""
+    """The volumes with a price or a size; those that grow with their files, and buckets, depend on use."""
     for volume in platform.storage:
-        if volume.size_gib is not None:
+        title = f"volume {volume.name}"
+        if volume.price is not None:
+            yield Charge(title=title, cost=exactly(volume.price))
+        elif volume.size_gib is not None:
             tier = f"-{volume.throughput}" if volume.kind is VolumeKind.PARALLEL else ""
             price = charge(f"{platform.cloud}-{volume.kind.value}{tier}")
-            yield Charge(
-                title=f"volume {volume.name}, {volume.size_gib} GiB", cost=price.times(volume.size_gib / _TIB)
-            )
+            cost = unpriced(title) if price.unknown else price.times(volume.size_gib / _TIB)
+            yield Charge(title=f"{title}, {volume.size_gib} GiB", cost=cost)
 
 
 def _charge(title: str, price: str, count: int = 1) -> Charge:

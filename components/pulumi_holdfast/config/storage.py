@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from pulumi_holdfast.config.fields import Section, Text
+from pulumi_holdfast.ladder.ladder import HIGHEST_PRICE
 
 STORAGE_TEXT: Final = (
     "volumes of data, each with a claim in the namespaces that may mount it ([below](#storage))"
@@ -82,6 +83,13 @@ class VolumeSection(Section):
         default=None, alias="sizeGiB", ge=100, le=MOST_GIB, description=SIZE_TEXT, examples=["2400"]
     )
     zone: str | None = Field(default=None, description=ZONE_TEXT)
+    price: float | None = Field(
+        default=None,
+        gt=0,
+        le=HIGHEST_PRICE,
+        description="what it costs, in USD an hour; by default a published price of its size. `holdfast cost` and `budget` count it",
+        examples=["1.34"],
+    )
     delete_with_stack: bool = Field(
         default=False,
         description="`true` deletes what the stack created with it. Otherwise the stack cannot delete it, and when it is no longer "

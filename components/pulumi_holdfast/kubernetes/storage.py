@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 #: Kubernetes requires a size; a bucket has none, and nothing enforces it.
 NOMINAL_GIB: Final = 1024
 
+#: What a claim requests: it is bound by name, and gets all of its volume. A quota counts what claims request, and the file systems of
+#: the stack are not the disks of a namespace.
+REQUEST: Final = "1Ki"
+
 #: The drivers that mount whatever the network of a node reaches, without an identity of the pod. Claims alone keep a namespace out.
 NETWORK_FILE_SYSTEMS: Final = (
     "azurelustre.csi.azure.com",
@@ -89,7 +93,7 @@ def claim_spec(namespace: str, volume: MountedVolume) -> Json:
         "accessModes": [volume.access_mode],
         "storageClassName": "",
         "volumeName": volume_name(namespace, volume.name),
-        "resources": {"requests": {"storage": f"{volume.size_gib}Gi"}},
+        "resources": {"requests": {"storage": REQUEST}},
     }
 
 

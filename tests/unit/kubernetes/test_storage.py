@@ -46,7 +46,9 @@ def test_a_volume_is_for_one_claim_of_one_namespace_and_is_never_deleted_with_it
                 "the default class would make another volume"
             )
         assert value(claim, "spec", "accessModes") == value(volume, "spec", "accessModes")
-        assert value(claim, "spec", "resources", "requests") == value(volume, "spec", "capacity")
+        assert value(claim, "spec", "resources", "requests") == {"storage": "1Ki"}, (
+            "a quota counts no file system"
+        )
 
 
 def test_a_bucket_is_mounted_to_read_in_any_zone() -> None:
