@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.aws.checkpoints import Store
     from pulumi_holdfast.aws.config.sections import AwsPlatform
-    from pulumi_holdfast.aws.storage import Storage
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 _ROLE: Final = "aws:iam/role:Role"
@@ -155,13 +155,13 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
-    storage: Storage | None = None,
+    storage: Storage,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
-    exist before the first pod. `storage` are the volumes that jobs may mount, None for none. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
+    exist before the first pod. `storage` are the volumes that jobs may mount. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -177,16 +177,14 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.role_arn
-        needed: list[pulumi.Resource] = [access]
-        if storage is not None:
-            needed += [
-                DatasetAccess(
-                    naming.dataset_access(cluster, namespace.name, volume),
-                    DatasetAccessArgs(role=access.role_name, bucket_arn=bucket_arn),
-                    opts=after,
-                )
-                for volume, bucket_arn in storage.buckets[namespace.name].items()
-            ]
+        reads = [
+            DatasetAccess(
+                naming.dataset_access(cluster, namespace.name, volume),
+                DatasetAccessArgs(role=access.role_name, bucket_arn=bucket_arn),
+                opts=after,
+            )
+            for volume, bucket_arn in storage.buckets.get(namespace.name, {}).items()
+        ]
         made = make_training_namespace(
             namespace,
             cluster=cluster,
@@ -195,8 +193,8 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(endpoints=EKS_ENDPOINTS),
-            volumes=() if storage is None else storage.volumes[namespace.name],
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=needed)),
+            volumes=storage.volumes.get(namespace.name, ()),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})
         if roles:

@@ -19,7 +19,7 @@ from pulumi_holdfast.aws.policy_documents import Statement, document
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.storage import VolumeKind
-from pulumi_holdfast.kubernetes.storage import MountedVolume
+from pulumi_holdfast.kubernetes.storage import MountedVolume, Storage, storage_of
 from pulumi_holdfast.ladder.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def mount_policy(file_system_arn: str, access_points: Sequence[str]) -> str:
             resources=[file_system_arn],
             conditions={
                 "Bool": {"aws:SecureTransport": "true", "elasticfilesystem:AccessedViaMountTarget": "true"},
-                "StringEquals": {"elasticfilesystem:AccessPointArn": list(access_points)},
+                "ArnEquals": {"elasticfilesystem:AccessPointArn": list(access_points)},
             },
         )
     )
@@ -280,15 +280,6 @@ class ParallelFileSystem(ComponentResource):
         self.register_outputs({})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Storage:
-    """The volumes of a stack: those of each namespace, and the buckets that its jobs read, by volume; and what must exist before pods."""
-
-    volumes: Mapping[str, Sequence[MountedVolume]]
-    buckets: Mapping[str, Mapping[str, Input[str]]]
-    resources: Sequence[pulumi.Resource] = ()
-
-
 def make_storage(
     platform: AwsPlatform,
     account: Account,
@@ -303,32 +294,16 @@ def make_storage(
 
     `nodes` is the security group of nodes.
     """
-    cluster, made = parent.pulumi_resource_name, dict[str, ComponentResource]()
+    cluster, inside = parent.pulumi_resource_name, ResourceOptions(parent=parent)
     buckets: dict[str, Output[str]] = {}
     systems: dict[str, SharedFileSystem | ParallelFileSystem] = {}
-    inside = ResourceOptions(parent=parent)
-    for volume in platform.storage:
+    # Buckets before the file systems that import them.
+    for volume in sorted(platform.storage, key=lambda each: each.kind):
         name, protected = (
             naming.volume(cluster, volume.name),
             platform.protected and not volume.delete_with_stack,
         )
-        if volume.kind is VolumeKind.BUCKET:
-            if volume.existing is not None:
-                buckets[volume.name] = Output.from_input(volume.existing)
-            else:
-                created = CheckpointBucket(
-                    name,
-                    CheckpointBucketArgs(
-                        namespaces=(_DATA,),
-                        retain_days=platform.checkpoints.retain_days,
-                        # A file system that imports it reads it as a service of AWS, which a key of the stack does not admit.
-                        kms=False,
-                        protected=protected,
-                    ),
-                    opts=inside,
-                )
-                buckets[volume.name] = created.bucket_name(_DATA)
-        elif volume.kind is VolumeKind.SHARED:
+        if volume.kind is VolumeKind.SHARED:
             systems[volume.name] = SharedFileSystem(
                 name,
                 SharedFileSystemArgs(
@@ -340,10 +315,9 @@ def make_storage(
                 ),
                 opts=inside,
             )
-    for volume in platform.storage:
-        if volume.kind is VolumeKind.PARALLEL:
+        elif volume.kind is VolumeKind.PARALLEL:
             systems[volume.name] = ParallelFileSystem(
-                naming.volume(cluster, volume.name),
+                name,
                 ParallelFileSystemArgs(
                     vpc_id=network.vpc_id,
                     subnet_id=_subnet_of(volume, platform, account, network),
@@ -351,13 +325,25 @@ def make_storage(
                     size_gib=volume.size_gib or 0,
                     throughput=volume.throughput,
                     imports=None if volume.imports is None else buckets[volume.imports],
-                    protected=platform.protected and not volume.delete_with_stack,
+                    protected=protected,
                 ),
                 opts=inside,
             )
+        elif volume.existing is not None:
+            buckets[volume.name] = Output.from_input(volume.existing)
+        else:
+            args = CheckpointBucketArgs(
+                namespaces=(_DATA,),
+                retain_days=platform.checkpoints.retain_days,
+                # A file system that imports it reads it as a service of AWS, which a key of the stack does not admit.
+                kms=False,
+                protected=protected,
+            )
+            buckets[volume.name] = CheckpointBucket(name, args, opts=inside).bucket_name(_DATA)
+    resources: list[pulumi.Resource] = [*systems.values()]
     if isinstance(platform.cluster, AwsCluster):
         versions = addon_versions(platform.cluster.version, platform.cluster.addons)
-        made["drivers"] = StorageDrivers(
+        drivers = StorageDrivers(
             naming.part(cluster, "storage-drivers"),
             StorageDriversArgs(
                 cluster_name=cluster_name,
@@ -366,27 +352,15 @@ def make_storage(
             ),
             opts=after,
         )
-    here = {
-        each.name: [v for v in platform.storage if each.name in v.namespaces] for each in platform.namespaces
+        resources.append(drivers)
+
+    def mounted(volume: AwsVolume, namespace: str) -> MountedVolume:
+        return _mounted(volume, namespace, platform, buckets.get(volume.name), systems.get(volume.name))
+
+    arns = {
+        volume: Output.concat(f"arn:{platform.partition}:s3:::", bucket) for volume, bucket in buckets.items()
     }
-    return Storage(
-        volumes={
-            namespace: [
-                _mounted(volume, namespace, platform, buckets.get(volume.name), systems.get(volume.name))
-                for volume in volumes
-            ]
-            for namespace, volumes in here.items()
-        },
-        buckets={
-            namespace: {
-                volume.name: Output.concat(f"arn:{platform.partition}:s3:::", buckets[volume.name])
-                for volume in volumes
-                if volume.name in buckets
-            }
-            for namespace, volumes in here.items()
-        },
-        resources=[*systems.values(), *made.values()],
-    )
+    return storage_of(platform.storage, mounted, arns, resources)
 
 
 def _mounted(

@@ -51,6 +51,7 @@ from pulumi_holdfast.kubernetes.fallback_controller.transfer_policy import accou
 from pulumi_holdfast.kubernetes.namespace_roles import group_of
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters, server_of
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.network import Network
     from pulumi_holdfast.aws.preflight.checks import Account
     from pulumi_holdfast.aws.preflight.existing_cluster import ExistingEks
-    from pulumi_holdfast.aws.storage import Storage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,14 +220,7 @@ class TrainingCluster(pulumi.ComponentResource):
             others=OtherStacks(references=others.references, region=platform.region),
             accepted=users,
             storage=storage,
-            after=services.after(
-                operators,
-                *pools,
-                *prerequisites,
-                checkpoints,
-                members,
-                *(() if storage is None else storage.resources),
-            ),
+            after=services.after(operators, *pools, *prerequisites, checkpoints, members, *storage.resources),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -259,10 +252,10 @@ def _storage(
     services: ClusterServices,
     *,
     parent: pulumi.Resource,
-) -> Storage | None:
-    """The volumes of data. None without any: their services take as long to import as all the others."""
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
     if not platform.storage:
-        return None
+        return Storage()
     from pulumi_holdfast.aws.storage import make_storage
 
     return make_storage(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from pulumi_holdfast.azure.checkpoints import Store
     from pulumi_holdfast.azure.config.sections import AzurePlatform
-    from pulumi_holdfast.azure.storage import Storage
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import MountedVolume, Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The annotation of a service account that names the identity of its pods.
@@ -99,6 +99,17 @@ class CheckpointAccess(ComponentResource):
         self.register_outputs({"client_id": self.client_id})
 
 
+#: The driver of containers. It mounts them with the identity of a pod: the accounts have no keys.
+BLOBFUSE: Final = "blob.csi.azure.com"
+
+
+def _with_identity(volume: MountedVolume, client_id: Input[str]) -> MountedVolume:
+    if volume.driver != BLOBFUSE:
+        return volume
+    attributes = {"clientID": client_id, "mountWithWorkloadIdentityToken": "true"}
+    return replace(volume, attributes={**volume.attributes, **attributes})
+
+
 def make_namespaces(
     platform: AzurePlatform,
     *,
@@ -109,14 +120,15 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
-    storage: Storage | None = None,
+    storage: Storage,
+    subscription_id: str,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
     is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
-    those clusters, `storage` are the volumes that jobs may mount, None for none.
+    those clusters, `storage` are the volumes that jobs may mount, in the subscription `subscription_id`.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -134,22 +146,20 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.client_id
-        needed: list[pulumi.Resource] = [access]
-        if storage is not None:
-            needed += [
-                Assignment(
-                    naming.dataset_access(cluster, namespace.name, volume),
-                    AssignmentArgs(
-                        subscription_id=storage.subscription_id,
-                        scope=container_id,
-                        role=STORAGE_BLOB_DATA_READER,
-                        principal_id=access.principal_id,
-                        principal_type="ServicePrincipal",
-                    ),
-                    opts=after,
-                )
-                for volume, container_id in storage.containers_of(namespace.name).items()
-            ]
+        reads = [
+            Assignment(
+                naming.dataset_access(cluster, namespace.name, volume),
+                AssignmentArgs(
+                    subscription_id=subscription_id,
+                    scope=container_id,
+                    role=STORAGE_BLOB_DATA_READER,
+                    principal_id=access.principal_id,
+                    principal_type="ServicePrincipal",
+                ),
+                opts=after,
+            )
+            for volume, container_id in storage.buckets.get(namespace.name, {}).items()
+        ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -158,7 +168,9 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
-            volumes=() if storage is None else storage.volumes_of(namespace.name, access.client_id),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=needed)),
+            volumes=[
+                _with_identity(each, access.client_id) for each in storage.volumes.get(namespace.name, ())
+            ],
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
     return identities

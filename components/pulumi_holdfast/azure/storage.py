@@ -22,10 +22,11 @@ from pulumi_azure_native.storagecache import AmlFilesystem
 
 from pulumi_holdfast.azure.checkpoints import CheckpointBucket, storage_account_prefix
 from pulumi_holdfast.azure.config.sections import zones_here
+from pulumi_holdfast.azure.identities import BLOBFUSE
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
-from pulumi_holdfast.kubernetes.storage import MountedVolume
+from pulumi_holdfast.kubernetes.storage import MountedVolume, Storage, storage_of
 from pulumi_holdfast.ladder.taints import SYSTEM
 
 if TYPE_CHECKING:
@@ -217,48 +218,9 @@ class LustreDriver(ComponentResource):
         self.register_outputs({})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Storage:
-    """The volumes of a stack, and what must exist before pods.
-
-    `containers` are the resource IDs of the containers that jobs read, by the names of their volumes, in the subscription
-    `subscription_id`.
-    """
-
-    platform: AzurePlatform
-    subscription_id: str
-    containers: Mapping[str, Input[str]]
-    buckets: Mapping[str, CheckpointBucket]
-    systems: Mapping[str, SharedFileSystem | ParallelFileSystem]
-    resources: Sequence[Resource] = ()
-
-    def containers_of(self, namespace: str) -> Mapping[str, Input[str]]:
-        """The containers that the jobs of a namespace read, by volume."""
-        here = {volume.name for volume in self._of(namespace)}
-        return {volume: container for volume, container in self.containers.items() if volume in here}
-
-    def volumes_of(self, namespace: str, client_id: Input[str]) -> Sequence[MountedVolume]:
-        """The volumes of a namespace, whose jobs have the identity `client_id`."""
-        return [
-            _mounted(
-                volume,
-                namespace,
-                self.platform.zone_of(volume),
-                self.buckets.get(volume.name),
-                self.systems.get(volume.name),
-                client_id,
-            )
-            for volume in self._of(namespace)
-        ]
-
-    def _of(self, namespace: str) -> Sequence[AzureVolume]:
-        return [volume for volume in self.platform.storage if namespace in volume.namespaces]
-
-
 def make_storage(
     platform: AzurePlatform,
     *,
-    subscription_id: str,
     label: str,
     resource_group: Input[str],
     subnet_id: Input[str],
@@ -316,14 +278,13 @@ def make_storage(
             )
     if driver is not None and any(volume.kind is VolumeKind.PARALLEL for volume in platform.storage):
         resources.append(LustreDriver(naming.part(cluster, "lustre-driver"), driver, opts=inside))
-    return Storage(
-        platform=platform,
-        subscription_id=subscription_id,
-        containers={volume: each.container_id(volume) for volume, each in buckets.items()},
-        buckets=buckets,
-        systems=systems,
-        resources=[*systems.values(), *resources],
-    )
+
+    def mounted(volume: AzureVolume, namespace: str) -> MountedVolume:
+        zone = platform.zone_of(volume)
+        return _mounted(volume, namespace, zone, buckets.get(volume.name), systems.get(volume.name))
+
+    containers = {volume: each.container_id(volume) for volume, each in buckets.items()}
+    return storage_of(platform.storage, mounted, containers, [*systems.values(), *resources])
 
 
 def _mounted(
@@ -332,23 +293,19 @@ def _mounted(
     zone: str | None,
     bucket: CheckpointBucket | None,
     system: SharedFileSystem | ParallelFileSystem | None,
-    client_id: Input[str],
 ) -> MountedVolume:
     # A driver keeps what it stages by the handle: two volumes with one handle would be one.
     handle = f"{namespace}.{volume.name}"
     if bucket is not None:
         return MountedVolume(
             name=volume.name,
-            driver="blob.csi.azure.com",
+            driver=BLOBFUSE,
             handle=handle,
             attributes={
                 "protocol": "fuse2",
                 "resourceGroup": bucket.resource_group,
                 "storageAccount": bucket.account_name,
                 "containerName": volume.name,
-                # With the identity of the pod: the account has no keys.
-                "clientID": client_id,
-                "mountWithWorkloadIdentityToken": "true",
             },
             options=_READING,
             read_only=True,

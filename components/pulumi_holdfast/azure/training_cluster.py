@@ -56,6 +56,7 @@ from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterSe
 from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.azure.control_plane.access import ApiServerAccess
     from pulumi_holdfast.azure.control_plane.control_plane import Day
     from pulumi_holdfast.azure.preflight.checks import Subscription
-    from pulumi_holdfast.azure.storage import Storage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +171,7 @@ class TrainingCluster(pulumi.ComponentResource):
             protected=platform.protected,
             opts=inside,
         )
-        storage = _storage(
-            platform, subscription, cluster, group.group_name, zone_id, cluster_name, parent=self
-        )
+        storage = _storage(platform, cluster, group.group_name, zone_id, cluster_name, parent=self)
         stores = stores_of(
             platform,
             subscription,
@@ -193,13 +191,8 @@ class TrainingCluster(pulumi.ComponentResource):
             others=OtherStacks(references=others.references, region=platform.location),
             accepted=users,
             storage=storage,
-            after=services.after(
-                operators,
-                *pools,
-                *prerequisites,
-                checkpoints,
-                *(() if storage is None else storage.resources),
-            ),
+            subscription_id=subscription.subscription_id,
+            after=services.after(operators, *pools, *prerequisites, checkpoints, *storage.resources),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -253,17 +246,16 @@ def _checkpoints(
 
 def _storage(
     platform: AzurePlatform,
-    subscription: Subscription,
     cluster: AksCluster | ExistingAksCluster,
     resource_group: Input[str],
     zone_id: Input[str] | None,
     label: str,
     *,
     parent: pulumi.Resource,
-) -> Storage | None:
-    """The volumes of data. None without any: their services take as long to import as all the others."""
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
     if not platform.storage:
-        return None
+        return Storage()
     from pulumi_holdfast.azure.storage import LustreDriverArgs, make_storage
 
     inside = pulumi.ResourceOptions(parent=parent)
@@ -282,7 +274,6 @@ def _storage(
     driver = LustreDriverArgs(cluster=cluster.cluster_reference, resource_group=resource_group)
     return make_storage(
         platform,
-        subscription_id=subscription.subscription_id,
         label=label,
         resource_group=resource_group,
         subnet_id=cluster.subnet_id,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.checkpoints import Store
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight.checks import Project
-    from pulumi_holdfast.gcp.storage import Storage
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
@@ -144,13 +144,13 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
-    storage: Storage | None = None,
+    storage: Storage,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     `accepted` are the users here of the controllers of other clusters, by the names of those clusters; `storage` are the volumes that
-    jobs may mount, None for none. Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
+    jobs may mount. Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
     nothing else distinguishes the pods of two clusters of one project to Google Cloud.
     """
     account = service_account_of(environment)
@@ -171,16 +171,14 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.principal
-        needed: list[pulumi.Resource] = [access]
-        if storage is not None:
-            needed += [
-                DatasetAccess(
-                    naming.dataset_access(cluster, namespace.name, volume),
-                    DatasetAccessArgs(principal=access.principal, bucket=bucket),
-                    opts=after,
-                )
-                for volume, bucket in storage.buckets[namespace.name].items()
-            ]
+        reads = [
+            DatasetAccess(
+                naming.dataset_access(cluster, namespace.name, volume),
+                DatasetAccessArgs(principal=access.principal, bucket=bucket),
+                opts=after,
+            )
+            for volume, bucket in storage.buckets.get(namespace.name, {}).items()
+        ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -189,7 +187,7 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(service_account=account, endpoints=GKE_ENDPOINTS),
-            volumes=() if storage is None else storage.volumes[namespace.name],
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=needed)),
+            volumes=storage.volumes.get(namespace.name, ()),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
     return identities

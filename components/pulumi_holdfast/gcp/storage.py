@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -14,7 +13,7 @@ from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from pulumi_holdfast.gcp.config.sections import GcpNewNetwork, Recovery
-from pulumi_holdfast.kubernetes.storage import MountedVolume
+from pulumi_holdfast.kubernetes.storage import MountedVolume, Storage, storage_of
 
 if TYPE_CHECKING:
     from pulumi_holdfast.gcp.config.sections import GcpPlatform, GcpVolume
@@ -168,15 +167,6 @@ class ParallelFileSystem(ComponentResource):
         self.register_outputs({})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Storage:
-    """The volumes of a stack: those of each namespace, and the buckets that its jobs read, by volume; and what must exist before pods."""
-
-    volumes: Mapping[str, Sequence[MountedVolume]]
-    buckets: Mapping[str, Mapping[str, Input[str]]]
-    resources: Sequence[Resource] = ()
-
-
 def make_storage(
     platform: GcpPlatform, *, label: str, network_id: Input[str] | None, parent: Resource
 ) -> Storage:
@@ -236,23 +226,11 @@ def make_storage(
                 if volume.existing is None
                 else Output.from_input(volume.existing)
             )
-    here = {
-        each.name: [volume for volume in platform.storage if each.name in volume.namespaces]
-        for each in platform.namespaces
-    }
-    return Storage(
-        volumes={
-            namespace: [
-                _mounted(volume, buckets.get(volume.name), systems.get(volume.name)) for volume in volumes
-            ]
-            for namespace, volumes in here.items()
-        },
-        buckets={
-            namespace: {volume.name: buckets[volume.name] for volume in volumes if volume.name in buckets}
-            for namespace, volumes in here.items()
-        },
-        resources=[*systems.values()],
-    )
+
+    def mounted(volume: GcpVolume, _: str) -> MountedVolume:
+        return _mounted(volume, buckets.get(volume.name), systems.get(volume.name))
+
+    return storage_of(platform.storage, mounted, buckets, [*systems.values()])
 
 
 def _bucket(name: str, platform: GcpPlatform, *, protected: bool, opts: ResourceOptions) -> Output[str]:

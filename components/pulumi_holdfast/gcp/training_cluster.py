@@ -40,6 +40,7 @@ from pulumi_holdfast.kubernetes.admission.rules import gke_rules, spot_classes
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
     from pulumi_holdfast.gcp.control_plane.control_plane import StorageDriver
     from pulumi_holdfast.gcp.preflight.checks import Project
-    from pulumi_holdfast.gcp.storage import Storage
 
 
 #: The drivers that a cluster has only for volumes of these kinds.
@@ -138,12 +138,7 @@ class TrainingCluster(pulumi.ComponentResource):
             accepted=users,
             storage=storage,
             after=services.after(
-                operators,
-                *pools,
-                *classes,
-                *prerequisites,
-                checkpoints,
-                *(() if storage is None else storage.resources),
+                operators, *pools, *classes, *prerequisites, checkpoints, *storage.resources
             ),
         )
         self.outputs = ClusterOutputs(
@@ -164,10 +159,10 @@ class TrainingCluster(pulumi.ComponentResource):
 
 def _storage(
     platform: GcpPlatform, label: str, cluster: GkeCluster | ExistingGkeCluster, *, parent: pulumi.Resource
-) -> Storage | None:
-    """The volumes of data. None without any: their services take as long to import as all the others."""
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
     if not platform.storage:
-        return None
+        return Storage()
     from pulumi_holdfast.gcp.storage import make_storage
 
     network_id = cluster.network_id if isinstance(cluster, GkeCluster) else None

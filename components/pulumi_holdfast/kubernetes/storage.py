@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from pulumi import ComponentResource, Input, ResourceOptions
+from pulumi import ComponentResource, Input, Resource, ResourceOptions
 
 from pulumi_holdfast.kubernetes.kubernetes_object import KubernetesObject
 from pulumi_holdfast.ladder.labels import ZONE
 
 if TYPE_CHECKING:
+    from pulumi_holdfast.config.storage import VolumeSection
     from pulumi_holdfast.ladder.json import Json
+
+    V = TypeVar("V", bound=VolumeSection)
 
 #: Kubernetes requires a size; a bucket has none, and nothing enforces it.
 NOMINAL_GIB: Final = 1024
@@ -54,6 +57,38 @@ class MountedVolume:
     def access_mode(self) -> str:
         """How many pods may mount it, and for what."""
         return "ReadOnlyMany" if self.read_only else "ReadWriteMany"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """The volumes of a stack: those of each namespace, and the buckets that its jobs read, by volume; and what must exist before pods."""
+
+    volumes: Mapping[str, Sequence[MountedVolume]] = field(default_factory=dict[str, Sequence[MountedVolume]])
+    buckets: Mapping[str, Mapping[str, Input[str]]] = field(
+        default_factory=dict[str, Mapping[str, "Input[str]"]]
+    )
+    resources: Sequence[Resource] = ()
+
+
+def storage_of(
+    volumes: Sequence[V],
+    mounted: Callable[[V, str], MountedVolume],
+    buckets: Mapping[str, Input[str]],
+    resources: Sequence[Resource],
+) -> Storage:
+    """Return the storage of a stack: `mounted` is a volume as a namespace mounts it, `buckets` are those behind volumes."""
+    by_namespace = {
+        namespace: [volume for volume in volumes if namespace in volume.namespaces]
+        for namespace in sorted({namespace for volume in volumes for namespace in volume.namespaces})
+    }
+    return Storage(
+        volumes={name: [mounted(volume, name) for volume in here] for name, here in by_namespace.items()},
+        buckets={
+            name: {volume.name: buckets[volume.name] for volume in here if volume.name in buckets}
+            for name, here in by_namespace.items()
+        },
+        resources=resources,
+    )
 
 
 def volume_name(namespace: str, volume: str) -> str:

@@ -64,7 +64,7 @@ def test_a_shared_file_system_is_mounted_in_each_zone_by_an_access_point_with_tl
     assert handle == f"main-volume-home-system-id::{point.name}-id"
     (statement,) = json.loads(mount_policy("fs", ["point"]))["Statement"]
     assert statement["Condition"]["Bool"]["aws:SecureTransport"] == "true"
-    assert statement["Condition"]["StringEquals"] == {"elasticfilesystem:AccessPointArn": ["point"]}
+    assert statement["Condition"]["ArnEquals"] == {"elasticfilesystem:AccessPointArn": ["point"]}
     assert statement["Resource"] == ["fs"]
 
 
