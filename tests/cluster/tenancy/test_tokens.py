@@ -108,7 +108,7 @@ def test_the_controllers_token_creates_no_successor_but_of_a_failed_rayjob_with_
         successor(own, entrypoint="sh -c 'steal checkpoints'"),
         successor(own, backoffLimit=100),
         successor(own, rayClusterSpec=cluster_of(template=theft)),
-        successor(own, rayClusterSpec=cluster_of(serviceType="LoadBalancer")),
+        successor(own, rayClusterSpec=cluster_of(rayStartParams={"dashboard-host": "0.0.0.0"})),
         successor(own, rayClusterSpec={**cluster_of(), "workerGroupSpecs": [worker_group(theft)]}),
         successor(own, rayClusterSpec={**cluster_of(), "workerGroupSpecs": [elsewhere, elsewhere]}),
         {**successor(own), "metadata": {**obj(successor(own)["metadata"]), "namespace": "vision"}},
