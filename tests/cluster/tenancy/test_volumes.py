@@ -104,7 +104,9 @@ def test_its_claims_bind_within_its_quota_and_those_of_others_do_not(tenant: Kub
     for spec in pods_of(job):
         mounted = objects(spec["volumes"])
         assert {obj(each.get("persistentVolumeClaim")).get("claimName") for each in mounted} >= {*VOLUMES}
-        assert not refusal(tenant, pod(namespace="vision", spec={"volumes": [*mounted]}))
+        assert not refusal(
+            tenant, pod(namespace="vision", spec={"containers": spec["containers"], "volumes": [*mounted]})
+        )
 
 
 @pytest.mark.parametrize("driver", NETWORK_FILE_SYSTEMS)
