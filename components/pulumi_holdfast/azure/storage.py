@@ -18,7 +18,7 @@ from pulumi_azure_native.storage import (
     FileShare,
     StorageAccount,
 )
-from pulumi_azure_native.storagecache import AmlFilesystem
+from pulumi_azure_native.storagecache import AmlFilesystem, MaintenanceDayOfWeekType
 
 from pulumi_holdfast.azure.checkpoints import CheckpointBucket, storage_account_prefix
 from pulumi_holdfast.azure.config.sections import zones_here
@@ -176,7 +176,7 @@ class ParallelFileSystem(ComponentResource):
             filesystem_subnet=subnet_id,
             zones=None if args.zone is None else [args.zone],
             # Required; the file system is not available for some minutes of it.
-            maintenance_window={"day_of_week": "Saturday", "time_of_day_utc": "02:00"},
+            maintenance_window={"day_of_week": MaintenanceDayOfWeekType.SATURDAY, "time_of_day_utc": "02:00"},
             opts=retained,
         )
         self.address = system.client_info.apply(_address)

@@ -47,7 +47,7 @@ class SharedFileSystemArgs:
     label: str
     network_id: Input[str]
     size_gib: int
-    key: str | None
+    key: Input[str] | None
     protected: bool
 
 
@@ -140,7 +140,7 @@ class ParallelFileSystemArgs:
     network_id: Input[str]
     size_gib: int
     throughput: int
-    key: str | None
+    key: Input[str] | None
     protected: bool
 
 

@@ -293,7 +293,7 @@ def _claims(
                 f"in which zones the volume claim {name!r} can be mounted is not judged. If every zone can mount it, list it in "
                 f"the namespace's annotation {VOLUME_CLAIMS}"
             )
-    return (frozenset.intersection(*zones) if zones else None), unjudged
+    return (zones[0].intersection(*zones[1:]) if zones else None), unjudged
 
 
 def _zones_of(volume: StackResource) -> frozenset[str] | Unknown | None:
