@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import tomllib
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -10,6 +11,12 @@ from mkdocs.structure.pages import Page
 
 _LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>\.\./[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 _COPIES = "source"
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Write the version of the sources below each page."""
+    project = tomllib.loads((Path(config.docs_dir).parent / "pyproject.toml").read_text("utf-8"))
+    config.copyright = f"Holdfast {project['project']['version']}"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -26,6 +26,7 @@ from pulumi_holdfast.ladder.machines.market import unused_network_warnings
 from pulumi_holdfast.ladder.pools import spot_pool_warnings, weights
 from pulumi_holdfast.ladder.reachability.machine_capacity import Provisioner
 from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary, summarize_pool
+from pulumi_holdfast.ladder.taints import EBS_CSI_NOT_READY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,8 @@ class Ec2NodeClassArgs:
     Exactly one of `node_role` (a role's name, for which Karpenter creates instance profiles) and
     `instance_profile` (an existing profile's name). Subnets and security groups are IDs, one or more of each.
     `ami_alias` names an AMI family and release (`al2023@v20260903`), `volume_gib` the root volume's size,
-    `placement_group` a placement group's ID, `reservation` a capacity reservation's. `tags` are put on everything that Karpenter creates in EC2.
+    `placement_group` a placement group's ID, `reservation` a capacity reservation's. `tags` are put on everything that Karpenter creates in EC2. `block_storage`: the cluster certainly has
+    the block storage driver, whose agent removes its startup taint; without it no pod would ever run.
 
     Raises ValueError if both or neither of the two identities are set.
     """
@@ -113,6 +115,7 @@ class Ec2NodeClassArgs:
     placement_group: Input[str] | None = None
     reservation: Input[str] | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    block_storage: bool = False
 
     def __post_init__(self) -> None:
         if (self.node_role is None) == (self.instance_profile is None):
@@ -154,6 +157,7 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
             "instanceStorePolicy": "RAID0",
             "tags": args.tags,
         },
+        startup_taints=[EBS_CSI_NOT_READY] if args.block_storage else [],
     )
 
 
@@ -197,7 +201,10 @@ _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance, `image` is the release of their image."""
+    """What the pools of `parent` depend on. `cluster_name` is the physical name; `tags` are those of every instance, `image` is the release of their image.
+
+    `block_storage`: the stack itself installs the cluster's block storage driver.
+    """
 
     parent: pulumi.Resource
     cluster_name: str
@@ -206,6 +213,7 @@ class PoolDependencies:
     karpenter: EksKarpenter
     tags: Mapping[str, str]
     image: str
+    block_storage: bool
 
 
 def make_pools(
@@ -322,5 +330,6 @@ def _node_class(config: AwsPool, dependencies: PoolDependencies, fabric: Output[
             placement_group=placement.placement_group_id if placement is not None else None,
             reservation=None if config.reservation is None else config.reservation.id,
             tags={**dependencies.tags, _VOLUMES: dependencies.cluster_name},
+            block_storage=dependencies.block_storage,
         )
     )

@@ -159,6 +159,7 @@ class TrainingCluster(pulumi.ComponentResource):
                 karpenter=karpenter,
                 tags=tags,
                 image=platform.nodes.image,
+                block_storage=platform.existing_cluster is None,
             ),
             after=services.after(karpenter, node_access, spot_role, device_plugins, operators, *caches),
         )

@@ -259,8 +259,7 @@ class FallbackSection(Section):
     )
     failure_window: Duration | None = Field(
         default=None,
-        description="failures that are older no longer count toward `maxFailures` and `applicationFailures`, so that a long job does not "
-        "move for old ones; with a `maxFailures` of at most 100; by default all count",
+        description="older failures no longer count toward `maxFailures` and `applicationFailures`; with a `maxFailures` of at most 100; by default all count",
         examples=["24h"],
     )
     return_after: DurationOrNever | None = Field(

@@ -101,12 +101,11 @@ class MonitoringSection(Section):
 
     dashboard: bool = Field(
         default=False,
-        description='`true` for a ConfigMap with a Grafana dashboard, labeled `grafana_dashboard: "1"` as the sidecar of Grafana\'s '
-        "chart expects it",
+        description='`true` for a ConfigMap with a dashboard for Grafana, labeled `grafana_dashboard: "1"`',
     )
     alerts: bool = Field(
         default=False,
-        description="`true` for a PrometheusRule and a ServiceMonitor; the Prometheus operator must be installed first",
+        description="`true` for a PrometheusRule and a ServiceMonitor of the Prometheus operator",
     )
     release: DnsLabel | None = Field(
         default=None,
@@ -161,14 +160,10 @@ class ReservationSection(Section):
     taken_back_early: ClassVar[timedelta] = timedelta(minutes=10)
 
     begins: Moment | None = Field(
-        default=None,
-        description="when the machines are available, in UTC and in quotes. Until then jobs skip the tier; when it begins, they return to "
-        "it at once",
+        default=None, description="when the machines are available; until then jobs skip the tier"
     )
     ends: Moment | None = Field(
-        default=None,
-        description="when the reservation ends. Jobs leave 10 minutes before, on AWS 45 minutes, because EC2 begins to terminate the "
-        "instances of a block 30 minutes before the end, and Karpenter drains them 10 minutes before that",
+        default=None, description="when the reservation ends; jobs leave 10 minutes before, on AWS 45"
     )
 
     @property
@@ -217,8 +212,7 @@ class PoolSection(Section):
     max_nodes: int = Field(
         ge=1,
         le=1000,
-        description="the approximate maximum number of nodes: Karpenter can launch several at once before it counts them, so the CPUs "
-        "and GPUs of as many machines of the largest type are limits too",
+        description="the approximate maximum number of nodes; the CPUs and GPUs of as many of the largest machines are limits too",
         examples=["8"],
     )
     default: bool = Field(

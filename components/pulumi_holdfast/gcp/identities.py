@@ -51,6 +51,9 @@ class ProjectIdentities:
 # Read, write, list and delete objects, without changing permissions.
 _ROLE: Final = "roles/storage.objectUser"
 
+# Read the bucket itself and none of its objects: ordinary clients look for it before they make a folder.
+_BUCKET_ROLE: Final = "roles/storage.bucketViewer"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointAccessArgs:
@@ -73,8 +76,8 @@ class CheckpointAccessArgs:
 class CheckpointAccess(ComponentResource):
     """Lets the pods of one service account use one folder of the bucket (`holdfast:index:CheckpointAccess`).
 
-    Creates the ManagedFolder, to which Cloud Storage can grant access, unless it exists, and the ManagedFolderIamMember
-    with the grant. The pods need no right to use a key of the bucket: Cloud Storage's own account does. Depend on the cluster: the workload identity pool exists once the project has one. The
+    Creates the ManagedFolder, to which Cloud Storage can grant access, unless it exists, the ManagedFolderIamMember
+    with the grant, and a BucketIAMMember that lets them read the bucket's settings. The pods need no right to use a key of the bucket: Cloud Storage's own account does. Depend on the cluster: the workload identity pool exists once the project has one. The
     namespace and the service account may be created later. Deleting this component keeps the checkpoints and
     removes the access.
     """
@@ -99,6 +102,13 @@ class CheckpointAccess(ComponentResource):
             bucket=bucket,
             managed_folder=folder,
             role=_ROLE,
+            member=_trainers(args),
+            opts=ResourceOptions(parent=self),
+        )
+        BucketIAMMember(
+            f"{name}-bucket",
+            bucket=bucket,
+            role=_BUCKET_ROLE,
             member=_trainers(args),
             opts=ResourceOptions(parent=self),
         )

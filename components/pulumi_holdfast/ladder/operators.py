@@ -28,5 +28,29 @@ OPERATORS: Final[Mapping[str, Operator]] = {
 #: The user names of the operators that create the Jobs, clusters and pods of jobs.
 JOBSET_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['jobset'].namespace}:jobset-controller"
 KUBERAY_ACCOUNT: Final = f"system:serviceaccount:{OPERATORS['kuberay-operator'].namespace}:kuberay-operator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepsCluster:
+    """A field below `spec` with which KubeRay refuses to suspend a RayJob. `value`: the one that it refuses; None: any."""
+
+    path: tuple[str, ...]
+    value: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The field in a message."""
+        name = ".".join(self.path)
+        return name if self.value is None else f"{name}: {self.value}"
+
+
+#: `shutdownAfterJobFinishes`, which a suspension needs, excludes the other ways to end a cluster.
+KEEPING_CLUSTER: Final = (
+    KeepsCluster(path=("clusterSelector",)),
+    KeepsCluster(path=("deletionStrategy", "deletionRules")),
+    KeepsCluster(path=("deletionStrategy", "onSuccess", "policy"), value="DeleteNone"),
+    KeepsCluster(path=("deletionStrategy", "onFailure", "policy"), value="DeleteNone"),
+)
+
 #: The user name of the fallback controller.
 CONTROLLER_ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"

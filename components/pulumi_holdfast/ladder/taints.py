@@ -49,6 +49,10 @@ AKS_SPOT: Final = Taint(key=AKS_SCALE_SET_PRIORITY, value=AKS_SPOT_VALUE)
 # AKS starts the nodes of node auto-provisioning with it, and Cilium's agent removes it when it is ready.
 CILIUM_AGENT_NOT_READY: Final = Taint(key="node.cilium.io/agent-not-ready", value="true", effect="NoExecute")
 
+# The block storage driver of EKS removes it when it is ready: a pod that came before could get no volume. No other agent of
+# EKS removes a taint, that of Pod Identity included.
+EBS_CSI_NOT_READY: Final = Taint(key="ebs.csi.aws.com/agent-not-ready", value="true", effect="NoExecute")
+
 # On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor occupy one.
 GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 

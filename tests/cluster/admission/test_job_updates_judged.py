@@ -6,9 +6,9 @@ import pytest
 
 from pulumi_holdfast.controller.kube.client import ApiError
 from pulumi_holdfast.ladder.json import Json
-from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from pulumi_holdfast.ladder.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, STOP, TRAINING, TRAINING_VALUE
 from pulumi_holdfast.rehearsal.kubernetes import KubeClient
-from tests.support.builders.training_jobs import jobset, rayjob, worker_group
+from tests.support.builders.training_jobs import jobset, rayjob, selectors_of, worker_group
 from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import (
     KNOWN,
@@ -105,6 +105,22 @@ def test_new_pods_of_a_user_are_validated(judging: Judging, job: Json) -> None:
     assert "mounts the volume claim scratch" in found
     smaller = patched(judging.client, job, with_template(job, training(ON, cpu="40")))
     assert smaller["kind"] == job["kind"]
+
+
+def test_a_job_returns_to_its_first_pool_by_the_controller_or_while_it_is_stopped(
+    judging: Judging, job: Json
+) -> None:
+    first, other = (with_template(job, training({POOL: pool})) for pool in ("a100-spot", "a100"))
+
+    def pool_after(client: KubeClient, patch: Json) -> object:
+        return selectors_of(patched(client, job, patch))["worker"][POOL]
+
+    assert pool_after(judging.as_controller, other) == "a100"
+    assert pool_after(judging.client, first) == "a100", "its manifest is applied again"
+    assert pool_after(judging.as_controller, first) == "a100-spot"
+    assert pool_after(judging.client, other) == "a100"
+    patched(judging.client, job, {"metadata": {"annotations": {STOP: "true"}}})
+    assert pool_after(judging.client, first) == "a100-spot"
 
 
 def test_a_user_can_select_another_tier_but_no_other_pool(judging: Judging, job: Json) -> None:

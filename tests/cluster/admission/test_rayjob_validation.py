@@ -25,6 +25,9 @@ pytestmark = pytest.mark.cluster
 SELECTOR: Json = {"clusterSelector": {"ray.io/cluster": "shared"}}
 DELETION: Json = {"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED"}}
 RULES: Json = {"deletionStrategy": {"deletionRules": [DELETION]}}
+KEPT: Json = {
+    "deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}, "onFailure": {"policy": "DeleteCluster"}}
+}
 
 
 def workers(template: Json | None = None, count: int = 2, **fields: int) -> Json:
@@ -80,7 +83,10 @@ def test_the_minimum_of_an_autoscaled_group_must_fit(judging: Judging) -> None:
     assert "4 of the 9 pods" in judging.refusal(scaled)
 
 
-@pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
+@pytest.mark.parametrize(
+    ("field", "spec"),
+    [("clusterSelector", SELECTOR), ("deletionRules", RULES), ("onSuccess.policy: DeleteNone", KEPT)],
+)
 def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
     job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
     assert f"{field}` keeps its cluster. Remove" in judging.refusal(job)
@@ -118,12 +124,16 @@ def test_a_rayjob_that_can_follow_or_need_not_is_accepted(judging: Judging, job:
     ("job", "words"),
     [
         (ray(workers(), spec=RULES), "a RayJob with `deletionStrategy.deletionRules` keeps its cluster"),
+        (
+            ray(workers(), spec=KEPT),
+            "a RayJob with `deletionStrategy.onSuccess.policy: DeleteNone` keeps its cluster",
+        ),
         (ray(head=training()), "only its head is on spot, and a move does not move a head"),
         (ray(workers(), namespace="cpus"), "the job requests GPUs, and no tier has any"),
         (ray(workers()), ""),
         (ray(head=training(), labels={FOLLOWS: "false"}), ""),
     ],
-    ids=["deletion rules", "head alone", "other machines", "follows", "on purpose"],
+    ids=["deletion rules", "kept cluster", "head alone", "other machines", "follows", "on purpose"],
 )
 def test_a_rayjob_on_spot_that_nothing_moves_is_admitted_and_named_by_the_controller(
     judging: Judging, job: Json, words: str

@@ -248,6 +248,26 @@ def test_a_job_that_is_replaced_stays_on_its_tier(cluster: KubeClient, job: Json
     assert obj(templates_of(found)["worker"]["spec"])["tolerations"] == [HOLD]
 
 
+@pytest.mark.parametrize(
+    ("pool", "stays"), [("a100-spot", True), ("cpu-spot", False)], ids=["its first pool", "another pool"]
+)
+@pytest.mark.parametrize("kind", ["JobSet", "RayJob"])
+def test_a_manifest_that_names_its_first_pool_is_applied_again_without_a_move(
+    cluster: KubeClient, kind: str, pool: str, stays: bool
+) -> None:
+    worker = pod_template({POOL: "a100-spot", "disk": "fast"})
+    written = jobset(replicated_job(worker)) if kind == "JobSet" else rayjob(worker_group(worker))
+    cluster.apply(written, field_manager="gitops")
+    try:
+        moved(cluster, written)
+        named = pod_template({POOL: pool, "disk": "fast"})
+        manifest = jobset(replicated_job(named)) if kind == "JobSet" else rayjob(worker_group(named))
+        found = cluster.apply(manifest, field_manager="gitops", force=True)
+        assert selectors_of(found)["worker"] == {POOL: "a100" if stays else pool, "disk": "fast"}
+    finally:
+        removed(cluster, written)
+
+
 def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:
     found = moved(cluster, written_for(job), pool="cpu-spot")
     assert selectors_of(found)["worker"] == {POOL: "cpu-spot"}

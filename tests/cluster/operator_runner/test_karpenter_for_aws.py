@@ -145,6 +145,7 @@ def reserved_pool(karpenter: KarpenterCluster, name: str, reservation: str) -> N
             ami_alias="al2023@v20260801",
             volume_gib=100,
             reservation=reservation,
+            block_storage=True,
         )
     )
     machines = [machine_catalogue("aws")["c7i.xlarge"]]
@@ -201,6 +202,14 @@ def test_a_reserved_pool_gets_the_machines_of_its_reservation_and_no_more(
         "block",
         lambda found: [bought(claim) for claim in found] == [("reserved", block)] * 2,
         "two machines of this reservation, as Karpenter labels them",
+    )
+    karpenter.client.wait_list(
+        "v1",
+        "Pod",
+        namespace="default",
+        timeout_seconds=180,
+        condition=lambda pods: sum(map(is_running, pods)) >= 2,
+        what="two of the gang run: the driver's agent has removed the taint of their nodes",
     )
     refused_by_karpenter(karpenter, "gang-")
     assert len(karpenter.machines("block")) == 2

@@ -3,6 +3,7 @@
 The tests run in the order they stand in, on one platform; each leaves it as it found it, the last one takes it down.
 """
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,7 @@ from pulumi_holdfast.rehearsal.scenarios.expectations import (
 from pulumi_holdfast.rehearsal.scenarios.ladder_walk import unmet_by_walk, walk_the_ladder
 from pulumi_holdfast.rehearsal.scenarios.manifests import load_example
 from pulumi_holdfast.rehearsal.scenarios.placement import is_running
-from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied
+from pulumi_holdfast.rehearsal.scenarios.platform import Platform, applied, apply
 from pulumi_holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from pulumi_holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from pulumi_holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
@@ -180,15 +181,29 @@ def test_a_jobset_keeps_its_deadline_and_the_plugin_shows_it(
     assert unmet_by_deadline(seen) == []
 
 
-@pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
-def test_an_unchanged_example_moves_down_to_on_demand(platform: Platform, example: str) -> None:
-    job = load_example(CHECKOUT, example)
+@pytest.mark.parametrize(
+    ("example", "selector"),
+    [
+        ("jobset-spot", "karpenter.sh/capacity-type: spot"),
+        ("jobset-spot", "holdfast.dev/pool: cpu-spot"),
+        ("rayjob-spot", "karpenter.sh/capacity-type: spot"),
+    ],
+)
+def test_an_example_moves_down_to_on_demand_and_stays_when_it_is_applied_again(
+    platform: Platform, example: str, selector: str
+) -> None:
+    text = json.dumps(load_example(CHECKOUT, example))
+    key, value = selector.split(": ")
+    job: Json = json.loads(text.replace('"karpenter.sh/capacity-type": "spot"', f'"{key}": "{value}"'))
     with left_at_the_first_failure(platform), applied(platform, job):
         first = wait_until_workers_run(platform, "cpu-spot")
         platform.client.evict(platform.namespace, name_of(first[0]))
         workers = wait_until_workers_run(platform, "cpu")
+        apply(platform, job)
+        again = wait_until_workers_run(platform, "cpu")
     assert len(workers) == len(first)
     assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first))
+    assert {uid_of(pod) for pod in workers} == {uid_of(pod) for pod in again}
 
 
 def test_no_request_of_the_fallback_controller_is_forbidden(stack: Stack) -> None:

@@ -164,6 +164,7 @@ _GCP: Final = (
     }),
     _gcp("storage/bucketIAMMember:BucketIAMMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY),
     _gcp("storage/managedFolder:ManagedFolder", "storage.v1", "ManagedFolder", forceDestroy=PROVIDER_ONLY),
+    _gcp("storage/bucketIAMMember:BucketIAMMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY),
     _gcp("storage/managedFolderIamMember:ManagedFolderIamMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY, managedFolder=PROVIDER_ONLY),
 )  # fmt: skip
 

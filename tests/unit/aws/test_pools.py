@@ -37,6 +37,12 @@ def test_the_node_class_is_an_ec2_node_class_with_the_configured_values() -> Non
     assert "networkInterfaces" not in given
 
 
+@pytest.mark.parametrize("driver", [True, False])
+def test_nodes_wait_for_the_block_storage_driver_only_where_the_stack_installs_it(driver: bool) -> None:
+    taints = ec2_node_class(replace(ARGS, block_storage=driver)).startup_taints
+    assert [taint.key for taint in taints] == ["ebs.csi.aws.com/agent-not-ready"] * driver
+
+
 def test_instance_metadata_requires_version_2_with_one_hop() -> None:
     options = mapping(spec(), "metadataOptions")
     assert options["httpTokens"] == "required"

@@ -33,6 +33,17 @@ DEPLOYER = "arn:aws:iam::123456789012:role/deployer"
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 
+
+@every_stack
+def test_every_pool_starts_its_nodes_with_the_taint_that_the_stacks_own_driver_removes(name: str) -> None:
+    recording = stack(name)
+    assert value(recording.one(":Addon", "main-cluster-services-ebs"), "addonName") == "aws-ebs-csi-driver"
+    taint = {"key": "ebs.csi.aws.com/agent-not-ready", "value": "true", "effect": "NoExecute"}
+    pools = recording.of(":NodePool")
+    assert pools
+    assert all(objects(pool, "spec", "template", "spec", "startupTaints") == [taint] for pool in pools)
+
+
 BOUNDARY = "arn:aws:iam::123456789012:policy/boundary"
 SECRETS_KEY = "arn:aws:kms:us-west-2:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
 

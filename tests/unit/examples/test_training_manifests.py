@@ -113,6 +113,21 @@ def test_programs_on_gpus_share_memory_which_counts_as_that_of_their_pod(manifes
     assert parse_memory(str(shared["sizeLimit"])) < _requests(pod).memory_mib / 2
 
 
+@pytest.mark.parametrize("manifest", [*MANIFESTS, "local/jobset-training-gpu.yaml"])
+def test_programs_report_the_progress_that_a_drill_and_a_deadline_need(manifest: str) -> None:
+    spec = obj(yaml.safe_load(text(manifest))["spec"])
+    if "rayClusterSpec" in spec:
+        (workers,) = objects(obj(spec["rayClusterSpec"])["workerGroupSpecs"])
+        pod = obj(obj(workers["template"])["spec"])
+    else:
+        (replicated,) = objects(spec["replicatedJobs"])
+        pod = obj(obj(obj(obj(replicated["template"])["spec"])["template"])["spec"])
+    assert pod["automountServiceAccountToken"] is True, "the account of training pods mounts no token"
+    (container,) = objects(pod["containers"])
+    named = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    assert named in objects(container["env"])
+
+
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_ray_is_of_the_version_that_resuming_was_tried_with(cloud: str) -> None:
     manifest = text(f"{cloud}/rayjob-spot.yaml")

@@ -134,6 +134,13 @@ def test_the_namespaces_own_folder_is_granted_to_its_trainers_only(preview: bool
     assert folder.inputs["forceDestroy"] is True
 
 
+def test_clients_that_ask_for_the_bucket_may_read_it_and_none_of_its_objects() -> None:
+    given = recorded_access().one(":BucketIAMMember")
+    assert given.inputs["bucket"] == "checkpoints-bucket-0a1b2c3"
+    assert given.inputs["role"] == "roles/storage.bucketViewer", "gcsfs asks for it before it makes a folder"
+    assert str(given.inputs["member"]).endswith("/subject/ns/vision/sa/trainer-gcp-dev")
+
+
 @pytest.mark.parametrize(
     ("field", "other"),
     [("service_account", "trainer-gcp-prod"), ("namespace", "tabular"), ("project", "ml-prod")],

@@ -189,7 +189,8 @@ def test_grants_to_jobs_follow_the_identity_pool(name: str) -> None:
         and ".svc.id.goog/" in str(value(each, "member"))
     ]
     reads = sum(len(each.namespaces) for each in platform.storage if each.kind == "bucket")
-    assert len(grants) == len(platform.namespaces) + reads
+    # On the folder of its checkpoints and on their bucket, and on what it reads.
+    assert len(grants) == 2 * len(platform.namespaces) + reads
     for grant in grants:
         earlier = recording.everything_before(grant)
         assert GKE in earlier

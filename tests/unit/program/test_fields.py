@@ -190,7 +190,7 @@ def everything() -> list[StackResource]:
         "kubernetes:core/v1:ResourceQuota": {"metadata": placed, "spec": {"hard": dict.fromkeys(hard, "9")}},
         "kubernetes:core/v1:LimitRange": {"metadata": placed, "spec": {"limits": [{"type": "Container"}]}},
         "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet": {"metadata": placed, "spec": {"network": {}, "replicatedJobs": [{"name": "w", "template": child, "dependsOn": [{}]}]}},
-        "kubernetes:ray.io/v1:RayJob": {"metadata": placed, "spec": {"rayClusterSpec": ray, "deletionStrategy": {}}},
+        "kubernetes:ray.io/v1:RayJob": {"metadata": placed, "spec": {"rayClusterSpec": ray, "deletionStrategy": {"onFailure": {}, "onSuccess": {}}}},
         "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": {"metadata": {"name": "default"}, "spec": {"kubelet": {"kubeReserved": reserved, "systemReserved": reserved}}},
         "kubernetes:eks.amazonaws.com/v1:NodeClass": {"metadata": {"name": "gpus"}, "spec": {}},
         "aws:eks/cluster:Cluster": {"name": "c", "computeConfig": {"enabled": True}},

@@ -108,7 +108,7 @@ def test_control_plane_is_local_and_its_data_outside_the_folder_of_kwokctl() -> 
 def test_stages_replace_the_default_stages_and_leave_operators_alone() -> None:
     found = {str(mapping(each["metadata"])["name"]) for each in documents() if each.get("kind") == "Stage"}
     pods = {"pod-runs", "pod-completes", "pod-is-terminated", "pod-is-removed"}
-    assert found == {"node-ready", "node-heartbeat", *pods}
+    assert found == {"node-ready", "node-heartbeat", "node-mounts-ebs", *pods}
     for stage in ("node-ready", "node-heartbeat"):
         assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"])
     selector = mapping(stage_spec("pod-completes")["selector"])

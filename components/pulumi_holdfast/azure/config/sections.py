@@ -234,14 +234,12 @@ class AzureUpgrades(Section):
 
     cluster: Annotated[ClusterChannel, BeforeValidator(_cluster_channel)] = Field(
         default=ClusterChannel.NONE,
-        description="`patch` installs Kubernetes patches and drains every node for each. Channels that upgrade the minor version are "
-        "rejected: the next `up` would downgrade it, which AKS does not allow",
+        description="`patch` installs Kubernetes patches and drains every node for each",
         examples=["patch"],
     )
     node_os: NodeOsChannel = Field(
         default=NodeOsChannel.SECURITY_PATCH,
-        description="how nodes get operating system updates: `SecurityPatch` drains a node only when live patching is not possible, "
-        "`NodeImage` drains all nodes each week, `Unmanaged` and `None` drain none",
+        description="how nodes get operating system updates: `NodeImage` drains all nodes each week, `SecurityPatch` those that live patching cannot reach, the others none",
     )
 
 

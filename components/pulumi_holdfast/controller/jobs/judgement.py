@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Final, TypeAlias
 
 from pulumi_holdfast.controller.jobs.child_templates import (
@@ -35,6 +36,7 @@ from pulumi_holdfast.ladder.labels import (
     RESERVED_FOR,
     STAYS_VALUE,
 )
+from pulumi_holdfast.ladder.operators import KEEPING_CLUSTER
 from pulumi_holdfast.ladder.quantities import parse_quantity
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.ladder.reachability.checks import Failed
@@ -287,14 +289,12 @@ def left_on_spot(job: Json, tiers: Sequence[TierFacts]) -> str:
 def _why_not(job: Json, on_spot: Sequence[ChildTemplate], tiers: Sequence[TierFacts]) -> tuple[str, str]:
     """Return why a job does not follow, and the fix."""
     spec = mapping(job.get("spec"))
-    for field, value in (
-        ("clusterSelector", spec.get("clusterSelector")),
-        ("deletionStrategy.deletionRules", mapping(spec.get("deletionStrategy")).get("deletionRules")),
-    ):
-        if value:
-            return messages.CANNOT_STOP.reason.format(field=field), messages.CANNOT_STOP.fix.format(
-                field=field
-            )
+    for field in KEEPING_CLUSTER:
+        *above, last = field.path
+        value = reduce(lambda found, step: mapping(found.get(step)), above, spec).get(last)
+        if value and field.value in (None, value):
+            reason, fix = messages.CANNOT_STOP.reason, messages.CANNOT_STOP.fix
+            return reason.format(field=field.title), fix.format(field=field.title)
     if text(job.get("kind")) == "RayJob" and all(each.name in {"head", "submitter"} for each in on_spot):
         return messages.ONLY_THE_HEAD.reason, messages.ONLY_THE_HEAD.fix
     wants = any(_requests_gpus(each) for each in on_spot)

@@ -211,9 +211,7 @@ def _spelled(moment: datetime) -> str:
 class MaintenanceExclusion(Section):
     """Days on which GKE upgrades neither the minor version nor nodes."""
 
-    start: Day = Field(
-        description="the first day; a fixed date: a moving one would be a change on every `up`"
-    )
+    start: Day = Field(description="the first day")
     end: Day | None = Field(
         default=None, description="the end, before the end of the version's support, which is the default"
     )

@@ -19,8 +19,10 @@ from pulumi_holdfast.ladder.labels import (
     POOL,
     RESERVED_FOR,
     STATE,
+    STOP,
     SUSPENDED_FOR,
 )
+from pulumi_holdfast.ladder.operators import CONTROLLER_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -187,6 +189,9 @@ def remove_spot_affinity(
 #: The pod specification of the template at `i` before the update.
 _BEFORE: Final = "variables.before[i]"
 
+#: What precedes a selector in the original values of a job, after the name of its template.
+_SELECTOR: Final = ':{"nodeSelector":'
+
 
 def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
     """Return the policy variables; `following` are the templates that had the label before the update."""
@@ -199,9 +204,11 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
         "items": kind.items_of("object"),
         "oldItems": kind.items_of("oldObject"),
         "specs": f"variables.items.map(r, {kind.template_of('r')}.?spec.orValue({{}}))",
+        "original": f'oldObject.metadata.?annotations[?{text(ORIGINAL)}].orValue("")',
         # For each item a list with the previous pod specification, or an empty list.
         "origins": f"lists.range(size(variables.items)).map(i, {same}.map(o, {spec}))",
         "before": "variables.origins.map(o, size(o) == 0 ? {} : o[0])",
+        "asCreated": f"lists.range(size(variables.items)).map(i, {_is_as_created(kind)})",
         "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
         "adjusted": (
             f'oldObject.{label}.orValue("") == {text(FOLLOWS_VALUE)} && '
@@ -215,11 +222,30 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
     }
 
 
+def _is_as_created(kind: JobKind) -> str:
+    """Whether the template at `i` names a pool and has the whole selector that it was created with, as its manifest has.
+
+    The controller writes that selector too, in a failback, and so does an owner who moves a job that is stopped.
+    """
+    moves = (
+        f"request.userInfo.username == {text(CONTROLLER_ACCOUNT)} || "
+        f'oldObject.metadata.?annotations[?{text(STOP)}].orValue("") == "true"'
+    )
+    selector = "variables.specs[i].?nodeSelector"
+    name = f"strings.quote(string(variables.items[i].{kind.name}))"
+    written = f'{name} + {text(_SELECTOR)} + {json_texts(selector)}.orValue("")'
+    return f"!({moves}) && {selector}[?{text(POOL)}].hasValue() && variables.original.contains({written})"
+
+
 def restore_tier(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
-    """Return the patches that restore the tier of the template at `i`, unless it selects one itself."""
+    """Return the patches that restore the tier of the template at `i`, unless it selects another than it was created with.
+
+    The selector that the job was created with is its manifest, applied again: nothing asks for a move.
+    """
     template = pointer_below(kind.path_of("i"), kind.template_path)
     own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
-    pool = f'{own} != "" ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
+    before = f'{_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
+    pool = f'{own} != "" && !variables.asCreated[i] ? {own} : {before}'
     metadata = f"{kind.template_of('variables.items[i]')}.?metadata"
     return " + ".join(
         [

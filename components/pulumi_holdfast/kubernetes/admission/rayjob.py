@@ -26,6 +26,7 @@ from pulumi_holdfast.kubernetes.admission.job_patches import (
 from pulumi_holdfast.kubernetes.kubernetes_object import in_training_namespaces, resource_rule
 from pulumi_holdfast.ladder.labels import POOL
 from pulumi_holdfast.ladder.ladder import Failures
+from pulumi_holdfast.ladder.operators import KEEPING_CLUSTER, KeepsCluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +60,13 @@ _SUBMITTER: Final = _Pod(
 _OTHER_PODS: Final = (_HEAD, _SUBMITTER)
 
 
+def _is_set(field: KeepsCluster) -> str:
+    value = f"dyn(object).?spec{''.join(f'.?{step}' for step in field.path)}"
+    if field.value is not None:
+        return f'{value}.orValue("") == {text(field.value)}'
+    return f"{value}.hasValue() && size({value}.value()) > 0"
+
+
 RAYJOB: Final = JobKind(
     group="ray.io",
     version="v1",
@@ -67,11 +75,7 @@ RAYJOB: Final = JobKind(
     name="groupName",
     pod_template=("template",),
     controller="ray.io/kuberay-operator",
-    # KubeRay cannot suspend a job on an existing cluster, or a job with deletion rules.
-    unstoppable={
-        "clusterSelector": "size(object.?spec.?clusterSelector.orValue({})) > 0",
-        "deletionStrategy.deletionRules": "size(object.?spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
-    },
+    unstoppable={each.title: _is_set(each) for each in KEEPING_CLUSTER},
 )
 
 

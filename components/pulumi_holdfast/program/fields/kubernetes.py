@@ -155,7 +155,7 @@ _RAY_JOB: Final = Fields.of(
     judged="""
         metadata(labels annotations(holdfast.dev/*))
         spec(
-            backoffLimit clusterSelector deletionStrategy(deletionRules) managedBy submissionMode
+            backoffLimit clusterSelector deletionStrategy(deletionRules onFailure(policy) onSuccess(policy)) managedBy submissionMode
             rayClusterSpec(
                 enableInTreeAutoscaling headGroupSpec(template@pod)
                 workerGroupSpecs(groupName labels maxReplicas minReplicas numOfHosts replicas suspend template@pod)
@@ -177,7 +177,7 @@ _RAY_JOB: Final = Fields.of(
         """,
         _RUNS: """
             spec(
-                deletionStrategy(onFailure onSuccess) shutdownAfterJobFinishes suspend=false ttlSecondsAfterFinished
+                shutdownAfterJobFinishes suspend=false ttlSecondsAfterFinished
                 rayClusterSpec(suspend=false upgradeStrategy)
             )
         """,

@@ -27,6 +27,7 @@ from pulumi_holdfast.ladder.labels import (
     VOLUME_CLAIMS,
     ZONE,
 )
+from pulumi_holdfast.ladder.operators import KEEPING_CLUSTER
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.jobs.job_ends import slow_to_end
@@ -134,9 +135,10 @@ class DeclaredJob:
         recreated = at(self.resource.props, "metadata", "annotations", RECREATE) == "true"
         if not at(spec, "backoffLimit") and not recreated and at(spec, "submissionMode") != "InteractiveMode":
             found.append(messages.ENDS_ON_FAILURE.sentence)
-        for field in ("clusterSelector", "deletionStrategy.deletionRules"):
-            if at(spec, *field.split(".")):
-                found.append(messages.CANNOT_STOP.sentence.format(field=field))
+        for field in KEEPING_CLUSTER:
+            value = at(spec, *field.path)
+            if value and field.value in (None, value):
+                found.append(messages.CANNOT_STOP.sentence.format(field=field.title))
         return tuple(found)
 
     @property

@@ -295,15 +295,20 @@ def test_a_rayjob_whose_head_alone_is_on_spot_or_that_cannot_be_suspended_is_nam
         "maxReplicas": 1,
         "template": {"spec": pod_spec({GKE_SPOT: "true"})},
     }
-    ruled = {
-        **made,
-        "spec": {
-            "deletionStrategy": {"deletionRules": [{"policy": "DeleteCluster"}]},
-            "rayClusterSpec": {**cluster, "workerGroupSpecs": [workers]},
-        },
-    }
-    said = left_on_spot(unfollowed(ruled), ladder())
-    assert "Remove `deletionStrategy.deletionRules`." in said
+    kept: Json = {"onSuccess": {"policy": "DeleteNone"}, "onFailure": {"policy": "DeleteCluster"}}
+    for strategy, kept_by in (
+        ({"deletionRules": [{"policy": "DeleteCluster"}]}, "deletionRules"),
+        (kept, "onSuccess.policy: DeleteNone"),
+    ):
+        ruled = {
+            **made,
+            "spec": {
+                "deletionStrategy": strategy,
+                "rayClusterSpec": {**cluster, "workerGroupSpecs": [workers]},
+            },
+        }
+        said = left_on_spot(unfollowed(ruled), ladder())
+        assert f"Remove `deletionStrategy.{kept_by}`." in said
 
 
 @settings(max_examples=200, deadline=None)

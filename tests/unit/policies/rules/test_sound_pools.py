@@ -228,7 +228,15 @@ def test_min_values_stop_unless_the_chart_of_karpenter_relaxes_them(policy: str,
 
 def test_rayjob_that_the_api_server_rejects_stops_the_run_in_the_same_words() -> None:
     workers = worker_group(pod_template({POOL: "cpu-spot"}, spec={"containers": [requesting(cpu="1")]}))
-    for spec, words in (({}, "a `backoffLimit`"), ({"backoffLimit": 5, "clusterSelector": {"a": "b"}}, "Remove `clusterSelector`")):  # fmt: skip
+    kept: Value = {"onSuccess": {"policy": "DeleteNone"}, "onFailure": {"policy": "DeleteCluster"}}
+    for spec, words in (
+        ({}, "a `backoffLimit`"),
+        ({"backoffLimit": 5, "clusterSelector": {"a": "b"}}, "Remove `clusterSelector`"),
+        (
+            {"backoffLimit": 5, "deletionStrategy": kept},
+            "Remove `deletionStrategy.onSuccess.policy: DeleteNone`",
+        ),
+    ):
         program = job_program(declared(RAY_JOB, rayjob(workers, spec=spec)))
         stops = [message for listed in stopping(program).values() for message in listed]
         assert any(words in each for each in stops), str(stops)

@@ -17,7 +17,7 @@ from pulumi_holdfast.controller.jobs.observation import Observation, Part
 from pulumi_holdfast.controller.jobs.pod_history import part_of
 from pulumi_holdfast.controller.jobs.pods_and_nodes import has_ended, is_terminating, node_of
 from pulumi_holdfast.controller.jobs.state import JobState, Phase
-from pulumi_holdfast.controller.kube.objects import annotations_of, count, name_of, text
+from pulumi_holdfast.controller.kube.objects import annotations_of, count, name_of, objects, text
 from pulumi_holdfast.controller.state_machine.outages import counted_failures
 from pulumi_holdfast.controller.state_machine.pacing import pacing_of
 from pulumi_holdfast.ladder.errors import Problem
@@ -27,6 +27,7 @@ from pulumi_holdfast.ladder.ladder import NoPolicy, Policy
 
 # An interruption costs one restart; below two more a job with a deadline leaves spot.
 _RESTARTS_KEPT: Final = 3
+_IGNORES: Final = "RestartJobSetAndIgnoreMaxRestarts"
 _SIMULATED: Final = "kwok.x-k8s.io/node"
 
 
@@ -77,7 +78,8 @@ def refusal(
         return _refused(
             f"{name}, which reports no progress",
             f"a program that annotates one of its pods, or the job, with {PROGRESS}, as 0.42 or 4200/10000",
-            "Report progress as examples/training/progress.py does.",
+            "Report progress as examples/training/progress.py does: give the container POD_NAME, and apply "
+            "examples/report-progress.yaml. For a program that reports nothing, annotate the job yourself.",
         )
     return (
         _spends_the_tier(name, state, policy)
@@ -116,13 +118,19 @@ def _ends_the_job(name: str, job: Json) -> Problem | None:
     else:
         most = count(mapping(spec.get("failurePolicy")).get("maxRestarts"))
         spent, field = count(status.get("restartsCountTowardsMax")), "maxRestarts"
-    if spent < most:
+    if spent < most or _ignores_evictions(spec):
         return None
     return _refused(
         f"{name}, which has used {spent} of {field}: {most}",
         "a job that may restart once more: the drill would end it",
         f"Create the job with a larger {field}.",
     )
+
+
+def _ignores_evictions(spec: Json) -> bool:
+    """Whether JobSet counts no eviction, by the rule that admission adds."""
+    rules = objects(mapping(spec.get("failurePolicy")).get("rules"))
+    return any(text(rule.get("action")) == _IGNORES for rule in rules)
 
 
 def choose_node(pods: Sequence[Json], wanted: str | None) -> str | None:

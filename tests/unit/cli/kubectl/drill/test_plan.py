@@ -60,6 +60,14 @@ def test_drill_refuses_what_would_move_end_or_mismeasure_the_job(problem: Proble
     assert problem.fix
 
 
+def test_a_job_whose_restarts_do_not_count_evictions_may_lose_a_node() -> None:
+    made = jobset(status={"restartsCountTowardsMax": 0})
+    rules: list[Json] = [{"name": "EvictionsDoNotCount", "action": "RestartJobSetAndIgnoreMaxRestarts"}]
+    for ended_by, may in (({"maxRestarts": 0, "rules": rules}, True), ({"maxRestarts": 0}, False)):
+        job: Json = {**made, "spec": {**obj(made["spec"]), "failurePolicy": ended_by}}
+        assert (asked(running(), job) is None) is may
+
+
 @pytest.mark.parametrize(("slack", "is_refused"), [(44, True), (46, False)])
 def test_job_with_a_deadline_keeps_slack_for_three_restarts(slack: int, is_refused: bool) -> None:
     spot = tier(facts=DeclaredFacts(capacity=CapacityType.SPOT))
