@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_holdfast.config.loader import PLATFORM
 from pulumi_holdfast.config.reachability import shapes_of
+from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.ladder.cost import (
     Charge,
     StackCost,
@@ -23,9 +24,11 @@ from pulumi_holdfast.ladder.prices import (
     CostRange,
     any_of,
     charge,
+    exactly,
     least_spot_share,
     machine_price,
     price_region,
+    unpriced,
 )
 
 if TYPE_CHECKING:
@@ -80,8 +83,9 @@ def budget_problems(budget: float | None, cost: StackCost) -> Iterator[Problem]:
         yield Problem(
             field=f"{PLATFORM}.budget",
             value=f"{budget:g} USD an hour, with prices that are not known: {', '.join(sorted(most.unknown))}",
-            allowed="a budget for machines with a known price",
-            fix="Declare the price of a node on the tiers that name their pools, leave the machine types out, or remove the budget.",
+            allowed="a budget for machines and volumes with a known price",
+            fix="Declare the price of a node on the tiers that name their pools, and of a volume on it, as `price`; leave the machine "
+            "types out; or remove the budget.",
         )
 
 
@@ -98,13 +102,13 @@ def _machines_of_pools(platform: Platform) -> Mapping[str, Sequence[Machine]]:
 
 
 def idle_charges(platform: Platform) -> tuple[Charge, ...]:
-    """The charges without jobs, excluding an existing cluster, and traffic, storage, logs and keys, which depend on use."""
+    """The charges without jobs, excluding an existing cluster, and traffic, buckets, logs and keys, which depend on use."""
     if platform.cloud == "aws":
-        return tuple(_aws_charges(platform))
+        return (*_aws_charges(platform), *_file_systems(platform))
     if platform.cloud == "gcp":
-        return tuple(_gcp_charges(platform))
+        return (*_gcp_charges(platform), *_file_systems(platform))
     if platform.cloud == "azure":
-        return tuple(_azure_charges(platform))
+        return (*_azure_charges(platform), *_file_systems(platform))
     return ()
 
 
@@ -161,6 +165,19 @@ def _azure_charges(platform: AzurePlatform) -> Iterator[Charge]:
         yield _charge("private endpoint", "azure-endpoint", endpoints)
 
 
+def _file_systems(platform: AwsPlatform | GcpPlatform | AzurePlatform) -> Iterator[Charge]:
+    """The volumes with a price or a size; those that grow with their files, and buckets, depend on use."""
+    for volume in platform.storage:
+        title = f"volume {volume.name}"
+        if volume.price is not None:
+            yield Charge(title=title, cost=exactly(volume.price))
+        elif volume.size_gib is not None:
+            tier = f"-{volume.throughput}" if volume.kind is VolumeKind.PARALLEL else ""
+            price = charge(f"{platform.cloud}-{volume.kind.value}{tier}")
+            cost = unpriced(title) if price.unknown else price.times(volume.size_gib / _TIB)
+            yield Charge(title=f"{title}, {volume.size_gib} GiB", cost=cost)
+
+
 def _charge(title: str, price: str, count: int = 1) -> Charge:
     return Charge(title=title if count == 1 else f"{count} × {title}", cost=charge(price).times(count))
 
@@ -172,9 +189,12 @@ def _nodes(machines: Sequence[Machine], least: int, cloud: str, *, most: int | N
 
 
 #: What no estimate has, because it depends on use.
-NOT_COUNTED: Final = "Not counted: traffic, storage, logs, keys, taxes and discounts of your contract."
+NOT_COUNTED: Final = "Not counted: traffic, stored bytes, logs, keys, taxes and discounts of your contract."
 
 _HOURS_OF_A_MONTH: Final = 730
+
+#: In GiB; the charges of file systems are for one.
+_TIB: Final = 1024
 
 
 def summary(cost: StackCost) -> str:

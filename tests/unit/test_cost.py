@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pulumi_holdfast.clouds import Platform
+    from pulumi_holdfast.ladder.json import JsonValue
     from tests.support.builders.configurations import Document
 
 STACKS = sorted(Path("stacks").glob("Pulumi.*.yaml"))
@@ -118,7 +119,7 @@ def test_every_charge_is_the_clouds_own_word_or_has_two_sources() -> None:
         for name, charge in charges.items()
         if urlsplit(charge["source"]).hostname not in OWN_WORDS and "also" not in charge
     }
-    assert alone == {"gke-extended", "azure-nat", "azure-endpoint"}
+    assert alone == {"gke-extended", "azure-nat", "azure-endpoint", "aws-parallel-125"}
     page = Path("docs/economics.md").read_text("utf-8")
     assert all(f"`{name}`" in page for name in alone)
 
@@ -260,6 +261,20 @@ def test_a_budget_is_refused_while_a_price_is_unknown() -> None:
     (problem,) = problems_of(reserve)
     assert "prices that are not known: p5e.48xlarge" in problem
     assert "Declare the price of a node" in problem
+
+
+def test_a_volume_costs_its_price_or_that_of_its_size_and_an_unknown_one_is_named() -> None:
+    lustre: Document = {"name": "scratch", "kind": "parallel", "namespaces": ["vision"], "zone": "us-west-2a"}
+
+    def made(**fields: JsonValue) -> Callable[[Document], object]:
+        return lambda d: d.update(budget=1_000_000, storage=[{**lustre, "sizeGiB": 2400, **fields}])
+
+    assert idle(aws_platform(made()))["volume scratch, 2400 GiB"] == "0.48"
+    assert idle(aws_platform(made(throughput=500, price=1.5)))["volume scratch"] == "1.50"
+    (problem,) = problems_of(made(throughput=500))
+    assert "prices that are not known: volume scratch" in problem
+    assert "of a volume on it, as `price`" in problem
+    assert problems_of(made(throughput=500, price=1.5)) == []
 
 
 def test_a_stack_above_its_budget_registers_nothing() -> None:

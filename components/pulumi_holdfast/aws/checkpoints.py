@@ -165,6 +165,10 @@ class CheckpointBucket(ComponentResource):
         """The `s3://` address of a namespace's checkpoints."""
         return Output.concat("s3://", self._bucket(namespace).bucket, "/", namespace)
 
+    def bucket_name(self, namespace: str) -> Output[str]:
+        """The name of a namespace's bucket; raises ValueError as `bucket_arn`."""
+        return self._bucket(namespace).bucket
+
     def _bucket(self, namespace: str) -> Bucket:
         if namespace not in self._buckets:
             raise ValueError(f"{namespace!r} is not one of the store's namespaces {sorted(self._buckets)}")

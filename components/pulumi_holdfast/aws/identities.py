@@ -12,7 +12,7 @@ from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import Role, RolePolicy
 
 from pulumi_holdfast.aws.checkpoints import bucket_access
-from pulumi_holdfast.aws.policy_documents import Workload, pod_identity_trust
+from pulumi_holdfast.aws.policy_documents import Statement, Workload, document, pod_identity_trust
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.labels import transformation
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.aws.checkpoints import Store
     from pulumi_holdfast.aws.config.sections import AwsPlatform
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 _ROLE: Final = "aws:iam/role:Role"
@@ -110,7 +111,39 @@ class CheckpointAccess(ComponentResource):
             opts=ResourceOptions(parent=self, depends_on=[policy]),
         )
         self.role_arn = role.arn
+        self.role_name = role.name
         self.register_outputs({"role_arn": self.role_arn})
+
+
+def dataset_access(bucket_arn: str) -> str:
+    """Return the permissions of jobs that mount a bucket: they list and read it."""
+    ours = {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}}
+    return document(
+        Statement(sid="List", actions=["s3:ListBucket"], resources=[bucket_arn], conditions=ours),
+        Statement(sid="Read", actions=["s3:GetObject"], resources=[f"{bucket_arn}/*"], conditions=ours),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetAccessArgs:
+    """`role` is the name of the role of a namespace's jobs, `bucket_arn` what they read with it."""
+
+    role: Input[str]
+    bucket_arn: Input[str]
+
+
+class DatasetAccess(ComponentResource):
+    """Lets the jobs of one namespace read a bucket (`holdfast:index:DatasetAccess`). Creates a RolePolicy of their role."""
+
+    def __init__(self, name: str, args: DatasetAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:DatasetAccess", name, None, opts)
+        RolePolicy(
+            f"{name}-policy",
+            role=args.role,
+            policy=Output.from_input(args.bucket_arn).apply(dataset_access),
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
 
 
 def make_namespaces(
@@ -122,12 +155,13 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
+    storage: Storage,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. A pod gets its credentials at admission, so the identity must
-    exist before the first pod. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
+    exist before the first pod. `storage` are the volumes that jobs may mount. `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -143,6 +177,14 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.role_arn
+        reads = [
+            DatasetAccess(
+                naming.dataset_access(cluster, namespace.name, volume),
+                DatasetAccessArgs(role=access.role_name, bucket_arn=bucket_arn),
+                opts=after,
+            )
+            for volume, bucket_arn in storage.buckets.get(namespace.name, {}).items()
+        ]
         made = make_training_namespace(
             namespace,
             cluster=cluster,
@@ -151,7 +193,8 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(endpoints=EKS_ENDPOINTS),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+            volumes=storage.volumes.get(namespace.name, ()),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
         roles = sorted({entry.role for entry in platform.access if namespace.name in entry.namespaces})
         if roles:

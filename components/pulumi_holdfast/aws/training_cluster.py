@@ -52,6 +52,7 @@ from pulumi_holdfast.kubernetes.job_metrics import EKS_METRICS
 from pulumi_holdfast.kubernetes.namespace_roles import group_of
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters, server_of
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -227,6 +228,7 @@ class TrainingCluster(pulumi.ComponentResource):
             opts=services.after(),
         )
         stores = stores_of(platform, account.id, checkpoints, parent=self)
+        storage = _storage(platform, account, network, cluster, services, parent=self)
         identities = make_namespaces(
             platform,
             cluster=name,
@@ -235,7 +237,8 @@ class TrainingCluster(pulumi.ComponentResource):
             pools=summaries,
             others=OtherStacks(references=others.references, region=platform.region),
             accepted=users,
-            after=services.after(operators, *pools, *prerequisites, checkpoints, members),
+            storage=storage,
+            after=services.after(operators, *pools, *prerequisites, checkpoints, members, *storage.resources),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -257,6 +260,31 @@ class TrainingCluster(pulumi.ComponentResource):
             },
         )
         self.register_outputs(self.outputs.by_name())
+
+
+def _storage(
+    platform: AwsPlatform,
+    account: Account,
+    network: Network,
+    cluster: EksCluster | ExistingEksCluster,
+    services: ClusterServices,
+    *,
+    parent: pulumi.Resource,
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
+    if not platform.storage:
+        return Storage()
+    from pulumi_holdfast.aws.storage import make_storage
+
+    return make_storage(
+        platform,
+        account,
+        network,
+        cluster_name=cluster.cluster_name,
+        nodes=cluster.cluster_security_group_id,
+        after=services.after(),
+        parent=parent,
+    )
 
 
 def _pull_through_cache(

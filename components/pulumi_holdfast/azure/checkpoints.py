@@ -189,6 +189,7 @@ class CheckpointBucket(ComponentResource):
                 ),
                 opts=ResourceOptions(parent=self),
             )
+        self.resource_group = group.name
         self.account_id = account.id
         self.account_name = account.name
         self.register_outputs({"account_name": self.account_name})

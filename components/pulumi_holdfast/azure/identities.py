@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pulumi
 from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-from pulumi_holdfast.azure.role_assignments import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
+from pulumi_holdfast.azure.role_assignments import (
+    STORAGE_BLOB_DATA_CONTRIBUTOR,
+    STORAGE_BLOB_DATA_READER,
+    Assignment,
+    AssignmentArgs,
+)
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.kubernetes.cluster_services import Identity, make_training_namespace
 from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.azure.checkpoints import Store
     from pulumi_holdfast.azure.config.sections import AzurePlatform
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import MountedVolume, Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 #: The annotation of a service account that names the identity of its pods.
@@ -88,8 +94,20 @@ class CheckpointAccess(ComponentResource):
             ),
             opts=ResourceOptions(parent=self),
         )
+        self.principal_id = identity.principal_id
         self.client_id = tied_to(identity.client_id, [credential, assignment])
         self.register_outputs({"client_id": self.client_id})
+
+
+#: The driver of containers. It mounts them with the identity of a pod: the accounts have no keys.
+BLOBFUSE: Final = "blob.csi.azure.com"
+
+
+def _with_identity(volume: MountedVolume, client_id: Input[str]) -> MountedVolume:
+    if volume.driver != BLOBFUSE:
+        return volume
+    attributes = {"clientID": client_id, "mountWithWorkloadIdentityToken": "true"}
+    return replace(volume, attributes={**volume.attributes, **attributes})
 
 
 def make_namespaces(
@@ -102,13 +120,15 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
+    storage: Storage,
+    subscription_id: str,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
     Each depends on the resources in `after` and on its identity. The identities are created in `resource_group`; `oidc_issuer`
     is that of the cluster's service account tokens. `accepted` are the users here of the controllers of other clusters, by the names of
-    those clusters.
+    those clusters, `storage` are the volumes that jobs may mount, in the subscription `subscription_id`.
     """
     identities: dict[str, Input[str]] = {}
     for namespace in platform.namespaces:
@@ -126,6 +146,20 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.client_id
+        reads = [
+            Assignment(
+                naming.dataset_access(cluster, namespace.name, volume),
+                AssignmentArgs(
+                    subscription_id=subscription_id,
+                    scope=container_id,
+                    role=STORAGE_BLOB_DATA_READER,
+                    principal_id=access.principal_id,
+                    principal_type="ServicePrincipal",
+                ),
+                opts=after,
+            )
+            for volume, container_id in storage.buckets.get(namespace.name, {}).items()
+        ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -134,6 +168,9 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(annotations={CLIENT_ID: access.client_id}),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+            volumes=[
+                _with_identity(each, access.client_id) for each in storage.volumes.get(namespace.name, ())
+            ],
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
     return identities

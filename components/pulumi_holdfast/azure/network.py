@@ -120,12 +120,13 @@ NODES_SUBNET: Final = "nodes"
 class AzureNetworkArgs:
     """`cidr` is the range of the network, `nodes_cidr` the range of its subnet; None: all of it.
 
-    `resource_group` is the group's name, `label` the prefix of names.
+    `further` are more blocks of the network, for other subnets. `resource_group` is the group's name, `label` the prefix of names.
     """
 
     location: str
     resource_group: Input[str]
     cidr: str
+    further: Sequence[str] = ()
     nodes_cidr: str | None = None
     label: str
 
@@ -155,7 +156,7 @@ class AzureNetwork(ComponentResource):
             virtual_network_name=args.label,
             resource_group_name=args.resource_group,
             location=args.location,
-            address_space={"address_prefixes": [args.cidr]},
+            address_space={"address_prefixes": [args.cidr, *args.further]},
             opts=ResourceOptions(parent=self),
         )
         subnet = Subnet(
@@ -192,7 +193,11 @@ def network_of(
     return AzureNetwork(
         naming.part(parent.pulumi_resource_name, "network"),
         AzureNetworkArgs(
-            location=platform.location, resource_group=resource_group, cidr=config.cidr, label=label
+            location=platform.location,
+            resource_group=resource_group,
+            cidr=config.cidr,
+            further=[volume.cidr for volume in platform.storage if volume.cidr is not None],
+            label=label,
         ),
         opts=pulumi.ResourceOptions(parent=parent),
     )

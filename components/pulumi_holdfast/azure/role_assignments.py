@@ -16,6 +16,9 @@ from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 #: Reads, writes, deletes and lists blobs, but not their old versions, and without changing permissions.
 STORAGE_BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
+#: Reads and lists blobs.
+STORAGE_BLOB_DATA_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
+
 #: On a subnet: puts machines and load balancers into it.
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 #: On a capacity reservation group: reads it, and puts machines of scale sets into its reservations. No narrower built-in role

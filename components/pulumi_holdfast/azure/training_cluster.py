@@ -8,7 +8,7 @@ object, and the network goes last, because nodes drain through it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -49,6 +49,7 @@ from pulumi_holdfast.azure.preflight.queries import check_subscription
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.loader import chart_source
 from pulumi_holdfast.config.naming import aks_node_group, part
+from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.kubernetes import labels
 from pulumi_holdfast.kubernetes.admission.rules import aks_rules, workload_identity_rule
 from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterServices, check_fallback
@@ -56,6 +57,7 @@ from pulumi_holdfast.kubernetes.job_metrics import AKS_METRICS
 from pulumi_holdfast.kubernetes.kubernetes_object import tied_to
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 from pulumi_holdfast.kubernetes.training_namespace import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
@@ -163,8 +165,15 @@ class TrainingCluster(pulumi.ComponentResource):
         )
         zone_id = zone_of(platform, resource_group=group.group_name, subnet_id=cluster.subnet_id, parent=self)
         checkpoints = _checkpoints(
-            naming.part(name, "checkpoints"), platform, cluster.subnet_id, zone_id, opts=inside
+            naming.part(name, "checkpoints"),
+            platform,
+            cluster.subnet_id,
+            zone_id,
+            containers=[namespace.name for namespace in platform.namespaces],
+            protected=platform.protected,
+            opts=inside,
         )
+        storage = _storage(platform, cluster, group.group_name, zone_id, cluster_name, parent=self)
         stores = stores_of(
             platform,
             subscription,
@@ -183,7 +192,9 @@ class TrainingCluster(pulumi.ComponentResource):
             pools=summaries,
             others=OtherStacks(references=others.references, region=platform.location),
             accepted=users,
-            after=services.after(operators, *pools, *prerequisites, checkpoints),
+            storage=storage,
+            subscription_id=subscription.subscription_id,
+            after=services.after(operators, *pools, *prerequisites, checkpoints, *storage.resources),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -208,8 +219,11 @@ def _checkpoints(
     subnet_id: Input[str],
     zone_id: Input[str] | None,
     *,
+    containers: Sequence[str],
+    protected: bool,
     opts: pulumi.ResourceOptions,
 ) -> CheckpointBucket:
+    """A store as the section `checkpoints` has it, with these containers."""
     section = platform.checkpoints
     key = section.key
     return CheckpointBucket(
@@ -218,9 +232,9 @@ def _checkpoints(
             location=platform.location,
             subnet_id=subnet_id,
             allowed_cidrs=section.allowed_cidrs,
-            namespaces=[namespace.name for namespace in platform.namespaces],
+            namespaces=containers,
             retain_days=section.retain_days,
-            protected=platform.protected,
+            protected=protected,
             redundancy=section.redundancy
             or ("Standard_ZRS" if zones_here(platform.location) else "Standard_LRS"),
             key=None
@@ -229,6 +243,45 @@ def _checkpoints(
             private_zone_id=None if section.private_endpoint is None else zone_id,
         ),
         opts=opts,
+    )
+
+
+def _storage(
+    platform: AzurePlatform,
+    cluster: AksCluster | ExistingAksCluster,
+    resource_group: Input[str],
+    zone_id: Input[str] | None,
+    label: str,
+    *,
+    parent: pulumi.Resource,
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
+    if not platform.storage:
+        return Storage()
+    from pulumi_holdfast.azure.storage import LustreDriverArgs, make_storage
+
+    inside = pulumi.ResourceOptions(parent=parent)
+
+    def bucket(name: str, containers: Sequence[str], protected: bool) -> CheckpointBucket:
+        return _checkpoints(
+            name,
+            platform,
+            cluster.subnet_id,
+            zone_id,
+            containers=containers,
+            protected=protected,
+            opts=inside,
+        )
+
+    driver = LustreDriverArgs(cluster=cluster.cluster_reference, resource_group=resource_group)
+    return make_storage(
+        platform,
+        label=label,
+        resource_group=resource_group,
+        subnet_id=cluster.subnet_id,
+        bucket=bucket,
+        driver=driver if isinstance(cluster, AksCluster) else None,
+        parent=parent,
     )
 
 
@@ -282,6 +335,7 @@ def cluster_of(
             managed_prometheus=platform.keeps_job_metrics,
             registry_id=config.registry,
             reservation_group_ids=platform.reservation_groups,
+            mounts_blobs=any(volume.kind is VolumeKind.BUCKET for volume in platform.storage),
         ),
         opts=pulumi.ResourceOptions(parent=parent),
     )

@@ -67,6 +67,26 @@ def checkpoint_claim(cluster: str, namespace: str) -> str:
     return part(cluster, f"checkpoints-of-{namespace}")
 
 
+def volume(cluster: str, name: str) -> str:
+    """Logical name of a volume of the stack's storage."""
+    return part(cluster, f"volume-{name}")
+
+
+def namespace_volume(cluster: str, namespace: str, volume: str) -> str:
+    """Logical name of a volume in a training namespace."""
+    return part(cluster, f"volume-{volume}-of-{namespace}")
+
+
+def volume_claim(cluster: str, namespace: str, volume: str) -> str:
+    """Logical name of a training namespace's claim for a volume."""
+    return part(cluster, f"claim-{volume}-of-{namespace}")
+
+
+def dataset_access(cluster: str, namespace: str, volume: str) -> str:
+    """Logical name of a training namespace's access to the bucket behind a volume."""
+    return part(cluster, f"access-to-{volume}-of-{namespace}")
+
+
 def checkpoint_access(cluster: str, namespace: str) -> str:
     """Logical name of a training namespace's access to its checkpoints."""
     return part(cluster, f"checkpoint-access-of-{namespace}")

@@ -6,6 +6,8 @@ proves wrong.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -21,27 +23,38 @@ from pulumi_holdfast.ladder.reachability.shape import LEAST, Resources, Shape
 from pulumi_holdfast.ladder.reachability.walk import Outcome, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pulumi_holdfast.config.namespace import NamespaceSection
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
     from pulumi_holdfast.ladder.reachability.walk import Walk
 
+#: No volume binds a job to a zone.
+NOT_BOUND: Final[Mapping[str, Mapping[str, str]]] = {}
+
 _REFUSED: Final = frozenset({Outcome.STUCK, Outcome.FALLS_OFF})
 
 
 def reachability_problems(
-    namespaces: Sequence[NamespaceSection], pools: Mapping[str, PoolSummary]
+    namespaces: Sequence[NamespaceSection],
+    pools: Mapping[str, PoolSummary],
+    bound: Mapping[str, Mapping[str, str]] = NOT_BOUND,
 ) -> Iterator[Problem]:
     """The shapes of jobs that cannot reach an on-demand pool; `pools` are the stack's pools by name.
 
-    A namespace without shapes has the one that the policies assume: a pod with all GPUs of a first-tier machine.
+    A namespace without shapes has the one that the policies assume: a pod with all GPUs of a first-tier machine. `bound` are the zones
+    of volumes, by the namespaces that may mount them and by volume: any job of the namespace may mount one.
     """
     for index, namespace in enumerate(namespaces):
         at = f"{NAMESPACES}[{index}]"
-        for number, found in enumerate(_walks_of(namespace, pools)):
+        for number, shape in enumerate(shapes_of(namespace, pools)):
             place = f"{at}.shapes[{number}]" if namespace.shapes else f"{at}.ladder"
-            yield from _shape_problems(found, place)
+            tiers = _tiers(namespace, pools)
+            problems = tuple(_shape_problems(walk(shape, tiers), place))
+            yield from problems
+            for volume, zone in {} if problems else bound.get(namespace.name, {}).items():
+                mounting = replace(shape, name=f"{shape.name} with {volume}", zones=frozenset({zone}))
+                yield from _shape_problems(walk(mounting, tiers), place)
 
 
 def reachability_warnings(
@@ -58,11 +71,6 @@ def reachability_warnings(
             if why is not None:
                 where = messages.TIER.format(number=number, pool=tier.pool)
                 yield f"namespace {namespace.name!r}: {where}: {why}"
-
-
-def _walks_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Iterator[Walk]:
-    tiers = _tiers(namespace, pools)
-    return (walk(shape, tiers) for shape in shapes_of(namespace, pools))
 
 
 def shapes_of(namespace: NamespaceSection, pools: Mapping[str, PoolSummary]) -> Sequence[Shape]:
@@ -86,6 +94,7 @@ def pool_facts(name: str, summary: PoolSummary) -> PoolFacts:
         capacity_types=frozenset({summary.capacity.value}),
         labels={**summary.labels, **({ZONE: LabelValues(values=zones)} if zones else {})},
         machines=summary.machine_capacities or UNKNOWN,
+        zones=zones or None,
         limits=Limits(
             nodes=most,
             cpu_millis=most * largest.vcpus * 1000,

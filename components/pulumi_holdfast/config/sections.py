@@ -20,6 +20,7 @@ from pulumi_holdfast.config.fields import (
     error_with_fix,
 )
 from pulumi_holdfast.config.namespace import NamespaceSection
+from pulumi_holdfast.config.storage import MOST_VOLUMES, STORAGE_TEXT, VolumeSection
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
@@ -290,6 +291,11 @@ class PlatformDocument(Section):
         examples=["[{name: us-east-2, stack: my-organization/holdfast/aws-us-east-2}]"],
     )
 
+    @property
+    def bound_to_zones(self) -> Mapping[str, Mapping[str, str]]:
+        """The volumes that bind the jobs of a namespace to a zone, by namespace and volume, each with the zone as nodes' labels write it."""
+        return {}
+
 
 #: The clouds allow 50 tags or more, some of which are Holdfast's and the cloud's own.
 MOST_TAGS: Final = 30
@@ -326,9 +332,31 @@ class CloudDocument(PlatformDocument):
         "create: machines, their disks and, on AWS, volumes of claims",
         examples=["{cost-center: ml}"],
     )
+    storage: tuple[VolumeSection, ...] = Field(
+        default=(),
+        max_length=MOST_VOLUMES,
+        description=STORAGE_TEXT,
+        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
+    )
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)
 
     @property
     def keeps_job_metrics(self) -> bool:
         """Whether the cloud's managed service for Prometheus has the metrics of jobs."""
         return self.fallback.monitoring.jobs is JobMetricsStore.CLOUD
+
+    def bound_to_zones(self) -> Mapping[str, Mapping[str, str]]:
+        """The volumes that bind the jobs of a namespace to a zone, by namespace and volume, each with the zone as nodes' labels write it."""
+        zones = {volume.name: self.zone_of(volume) for volume in self.storage}
+        return {
+            namespace.name: {
+                volume.name: zone
+                for volume in self.storage
+                if namespace.name in volume.namespaces and (zone := zones[volume.name]) is not None
+            }
+            for namespace in self.namespaces
+        }
+
+    def zone_of(self, volume: VolumeSection) -> str | None:
+        """The zone of a volume, as nodes' labels write it; None for one in all zones."""
+        return volume.zone

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.gcp.config.sections import GcpPlatform
     from pulumi_holdfast.gcp.preflight.checks import Project
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import Storage
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
 
@@ -120,6 +121,29 @@ def _trainers(args: CheckpointAccessArgs) -> str:
     return identities.principal(namespace=args.namespace, service_account=args.service_account)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetAccessArgs:
+    """`principal` are the pods of a namespace, `bucket` is the name of what they read."""
+
+    principal: str
+    bucket: Input[str]
+
+
+class DatasetAccess(ComponentResource):
+    """Lets the pods of one namespace read a bucket (`holdfast:index:DatasetAccess`). Creates a BucketIAMMember."""
+
+    def __init__(self, name: str, args: DatasetAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:DatasetAccess", name, None, opts)
+        BucketIAMMember(
+            f"{name}-readers",
+            bucket=args.bucket,
+            role="roles/storage.objectViewer",
+            member=args.principal,
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
 def make_namespaces(
     platform: GcpPlatform,
     project: Project,
@@ -130,12 +154,13 @@ def make_namespaces(
     pools: Mapping[str, PoolSummary],
     others: OtherStacks,
     accepted: Mapping[str, Sequence[Input[str]]],
+    storage: Storage,
     after: pulumi.ResourceOptions,
 ) -> Mapping[str, Input[str]]:
     """Create every training namespace of `cluster`, by its logical name, with access to its store, and return the identities of their jobs by namespace.
 
-    `accepted` are the users here of the controllers of other clusters, by the names of those clusters.
-    Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
+    `accepted` are the users here of the controllers of other clusters, by the names of those clusters; `storage` are the volumes that
+    jobs may mount. Each depends on the resources in `after` and on its identity. `environment` is part of the name of its service account:
     nothing else distinguishes the pods of two clusters of one project to Google Cloud.
     """
     account = service_account_of(environment)
@@ -156,6 +181,14 @@ def make_namespaces(
             opts=after,
         )
         identities[namespace.name] = access.principal
+        reads = [
+            DatasetAccess(
+                naming.dataset_access(cluster, namespace.name, volume),
+                DatasetAccessArgs(principal=access.principal, bucket=bucket),
+                opts=after,
+            )
+            for volume, bucket in storage.buckets.get(namespace.name, {}).items()
+        ]
         make_training_namespace(
             namespace,
             cluster=cluster,
@@ -164,6 +197,7 @@ def make_namespaces(
             others=others,
             accepted=users_in(namespace.name, platform.accepts_from, accepted),
             identity=Identity(service_account=account, endpoints=GKE_ENDPOINTS),
-            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+            volumes=storage.volumes.get(namespace.name, ()),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access, *reads])),
         )
     return identities

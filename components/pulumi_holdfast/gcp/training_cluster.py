@@ -8,12 +8,13 @@ have system nodes, and the network last, because nodes drain through it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import pulumi
 
 from pulumi_holdfast.config import naming
 from pulumi_holdfast.config.loader import chart_source
+from pulumi_holdfast.config.storage import VolumeKind
 from pulumi_holdfast.gcp.checkpoints import CheckpointBucket, CheckpointBucketArgs, CustomerKey, stores_of
 from pulumi_holdfast.gcp.config.sections import GcpExistingCluster, Recovery
 from pulumi_holdfast.gcp.control_plane.access import (
@@ -40,13 +41,22 @@ from pulumi_holdfast.kubernetes.cluster_services import AdmissionPlan, ClusterSe
 from pulumi_holdfast.kubernetes.job_metrics import GKE_METRICS
 from pulumi_holdfast.kubernetes.other_clusters import OtherStacks, all_users, other_clusters
 from pulumi_holdfast.kubernetes.outputs import ClusterOutputs
+from pulumi_holdfast.kubernetes.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pulumi_holdfast.gcp.config.sections import GcpAccess, GcpMaintenance, GcpPlatform
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
+    from pulumi_holdfast.gcp.control_plane.control_plane import StorageDriver
     from pulumi_holdfast.gcp.preflight.checks import Project
+
+
+#: The drivers that a cluster has only for volumes of these kinds.
+_DRIVERS: Final[Mapping[VolumeKind, StorageDriver]] = {
+    VolumeKind.SHARED: "filestore",
+    VolumeKind.PARALLEL: "lustre",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +128,7 @@ class TrainingCluster(pulumi.ComponentResource):
         )
         checkpoints = _checkpoints(naming.part(name, "checkpoints"), platform, project, opts=inside)
         stores = stores_of(platform, checkpoints, parent=self)
+        storage = _storage(platform, naming.gke_cluster_name(environment), cluster, parent=self)
         identities = make_namespaces(
             platform,
             project,
@@ -127,7 +138,10 @@ class TrainingCluster(pulumi.ComponentResource):
             pools=summaries,
             others=OtherStacks(references=others.references, region=platform.region),
             accepted=users,
-            after=services.after(operators, *pools, *classes, *prerequisites, checkpoints),
+            storage=storage,
+            after=services.after(
+                operators, *pools, *classes, *prerequisites, checkpoints, *storage.resources
+            ),
         )
         self.outputs = ClusterOutputs(
             pools=platform.scheduling_pools(),
@@ -143,6 +157,18 @@ class TrainingCluster(pulumi.ComponentResource):
             token_exchanges={each.issuer: trusted[each.name].exchange for each in platform.accepts_from},
         )
         self.register_outputs(self.outputs.by_name())
+
+
+def _storage(
+    platform: GcpPlatform, label: str, cluster: GkeCluster | ExistingGkeCluster, *, parent: pulumi.Resource
+) -> Storage:
+    """The volumes of data. Without any, nothing is imported: their services take as long to import as all the others."""
+    if not platform.storage:
+        return Storage()
+    from pulumi_holdfast.gcp.storage import make_storage
+
+    network_id = cluster.network_id if isinstance(cluster, GkeCluster) else None
+    return make_storage(platform, label=label, network_id=network_id, parent=parent)
 
 
 def _trusted_issuers(
@@ -217,6 +243,7 @@ def cluster_of(
             database_key=None
             if config.secrets_key is None
             else DatabaseKey(key=config.secrets_key, project_number=project.number),
+            drivers=[_DRIVERS[kind] for kind in _DRIVERS if kind in {each.kind for each in platform.storage}],
         ),
         opts=pulumi.ResourceOptions(parent=parent),
     )

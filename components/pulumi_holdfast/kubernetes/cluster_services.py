@@ -31,6 +31,7 @@ from pulumi_holdfast.kubernetes.network import TrainingNetwork
 from pulumi_holdfast.kubernetes.operators.device_plugins import DevicePlugins
 from pulumi_holdfast.kubernetes.operators.job_operators import Operators
 from pulumi_holdfast.kubernetes.other_clusters import exported_tiers
+from pulumi_holdfast.kubernetes.storage import NamespaceClaim, NamespaceVolume, NamespaceVolumeArgs
 from pulumi_holdfast.kubernetes.training_namespace import (
     SERVICE_ACCOUNT,
     TrainingNamespace,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.kubernetes.fallback_controller.clusters import OtherCluster
     from pulumi_holdfast.kubernetes.network import NodeEndpoint
     from pulumi_holdfast.kubernetes.other_clusters import OtherStacks
+    from pulumi_holdfast.kubernetes.storage import MountedVolume
     from pulumi_holdfast.ladder.pools import Pool
     from pulumi_holdfast.ladder.reachability.pool_summary import PoolSummary
 
@@ -224,7 +226,7 @@ def check_fallback(platform: PlatformDocument, pools: Mapping[str, PoolSummary],
 
     `pools` are the platform's pools by name. Warns of tiers that never have capacity, and of clusters that no tier names.
     """
-    problems = tuple(reachability_problems(platform.namespaces, pools))
+    problems = tuple(reachability_problems(platform.namespaces, pools, platform.bound_to_zones))
     if problems:
         raise ConfigError(problems)
     for warning in (
@@ -245,14 +247,20 @@ def make_training_namespace(
     opts: pulumi.ResourceOptions,
     identity: Identity | None = None,
     accepted: Sequence[Input[str]] = (),
+    volumes: Sequence[MountedVolume] = (),
     others: OtherStacks,
 ) -> TrainingNamespace:
     """Create one training namespace of the cluster of this name; `pools` are the stack's pools by name, `others` the stacks of its tiers in other clusters.
 
-    `accepted` are the user names of the controllers of other clusters whose jobs may run in it.
+    `accepted` are the user names of the controllers of other clusters whose jobs may run in it, `volumes` what its pods may mount.
     """
     identity = identity or Identity()
-    return TrainingNamespace(
+    volume_args = {each.name: NamespaceVolumeArgs(namespace=namespace.name, volume=each) for each in volumes}
+    before = [
+        NamespaceVolume(naming.namespace_volume(cluster, namespace.name, volume), args, opts=opts)
+        for volume, args in volume_args.items()
+    ]
+    made = TrainingNamespace(
         naming.training_namespace(cluster, namespace.name),
         TrainingNamespaceArgs(
             namespace=namespace.name,
@@ -273,7 +281,13 @@ def make_training_namespace(
             if namespace.network.enforced
             else None,
             accepted=accepted,
+            claims=[*volume_args],
             elsewhere=exported_tiers(namespace, others, checkpoint_uri=checkpoint_uri, pools=pools),
         ),
-        opts=opts,
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=before)),
     )
+    # A claim that pods still mount cannot be deleted before its namespace.
+    inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[made], deleted_with=made))
+    for volume, args in volume_args.items():
+        NamespaceClaim(naming.volume_claim(cluster, namespace.name, volume), args, opts=inside)
+    return made

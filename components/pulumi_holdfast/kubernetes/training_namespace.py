@@ -23,6 +23,7 @@ from pulumi_holdfast.ladder.labels import (
     LADDER,
     TRAINING,
     TRAINING_VALUE,
+    VOLUME_CLAIMS,
 )
 from pulumi_holdfast.ladder.quantities import format_cpu, format_memory
 from pulumi_holdfast.ladder.quotas import derived_quota
@@ -80,7 +81,7 @@ class TrainingNamespaceArgs:
     `quota` the limit for all its pods and objects together; None: one derived from `pools`, which are then those of all tiers of this
     cluster. Without `bounded` there is none. `highest_priority` is that of its pods. `network` is what reaches its pods and what they reach, None for
     everything. `accepted` are the user names of the controllers of
-    other clusters whose jobs may run in it. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
+    other clusters whose jobs may run in it. `claims` are its volume claims with which jobs reach on-demand. `elsewhere` are the fields that the stacks of other clusters give the tiers in them, by
     cluster and pool.
     """
 
@@ -97,6 +98,7 @@ class TrainingNamespaceArgs:
     highest_priority: int = 0
     network: TrainingNetwork | None = None
     accepted: Users = ()
+    claims: Sequence[str] = ()
     elsewhere: Mapping[tuple[str, str], Input[Json]] = field(
         default_factory=dict[tuple[str, str], "Input[Json]"]
     )
@@ -115,6 +117,10 @@ class TrainingNamespace(ComponentResource):
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:TrainingNamespace", name, None, opts)
+        annotations = {
+            **({HIGHEST_PRIORITY: str(args.highest_priority)} if args.highest_priority else {}),
+            **({VOLUME_CLAIMS: ",".join(args.claims)} if args.claims else {}),
+        }
         namespace = KubernetesObject(
             f"{name}-namespace",
             "v1",
@@ -123,11 +129,7 @@ class TrainingNamespace(ComponentResource):
                 "metadata": {
                     "name": args.namespace,
                     "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
-                    **(
-                        {"annotations": {HIGHEST_PRIORITY: str(args.highest_priority)}}
-                        if args.highest_priority
-                        else {}
-                    ),
+                    **({"annotations": annotations} if annotations else {}),
                 }
             },
             opts=ResourceOptions(parent=self),

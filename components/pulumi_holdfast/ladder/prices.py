@@ -48,7 +48,7 @@ class CostRange:
             unknown=self.unknown | other.unknown,
         )
 
-    def times(self, least: int, most: int | None = None) -> CostRange:
+    def times(self, least: float, most: float | None = None) -> CostRange:
         """The cost of `least` to `most` of it; of `least` if there is no `most`."""
         return CostRange(
             low=None if self.low is None else self.low * least,
@@ -126,7 +126,7 @@ class PriceFacts(TypedDict):
     """`prices.json`, which is written by hand from what was published.
 
     `machines`: the region whose list prices a machine table has. `leastSpotShare`: the least part of its list price that a spot
-    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region; a credit is below 0.
+    machine costs; the most is the list price. `charges`: what runs without a job, USD an hour in the same region, of file systems for a TiB; a credit is below 0.
     `transfers`: what a GiB of data costs from there, in USD.
     `date` is that of the source's text, or the day of reading a text without one. `also` is a second source with the same price.
     """

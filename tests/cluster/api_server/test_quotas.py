@@ -109,7 +109,9 @@ def test_the_quota_admits_all_examples_of_a_cloud_together(client: KubeClient, c
         if job["kind"] in {"JobSet", "RayJob"}:
             specs = pods_of(job)
             assert len(specs) >= 2, f"{file.name} is a gang"
-            namespace = make_training_namespace(client, bounds["vision" if "gpu" in file.name else "tabular"])
+            namespace = make_training_namespace(
+                client, bounds["vision" if "gpu" in file.read_text() else "tabular"]
+            )
             create(client, namespace, specs)
             wait_until_counted(client, namespace, {"pods": str(len(specs))})
 

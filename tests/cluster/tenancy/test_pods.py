@@ -107,6 +107,10 @@ ATTACKS: Mapping[str, tuple[str, Json]] = {
     "a toleration of a reservation": ("training-pods", {"tolerations": [RESERVATION]}),
     "a folder of the node": ("training-pods", volume(hostPath={"path": "/"})),
     "a volume of another's file server": ("training-pods", volume(nfs={"server": "10.0.0.1", "path": "/"})),
+    "a file system of another namespace, without a claim": (
+        "training-pods",
+        volume(csi={"driver": "file.csi.azure.com", "volumeAttributes": {"shareName": "home"}}),
+    ),
     "a disk of another": ("training-pods", volume(awsElasticBlockStore={"volumeID": "vol-1"})),
     "a network disk of another": (
         "training-pods",

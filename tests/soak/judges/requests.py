@@ -43,6 +43,10 @@ _RULE: Final = {
     "securityGroupId": "GroupId",
     "toPort": "IpPermissions.ToPort",
 }
+#: Ids of other resources, which have patterns here: the ids of the tests have none.
+_MADE_UP: Final = dict.fromkeys(
+    ("fileSystemId", "securityGroupIds", "securityGroups", "subnetId", "subnetIds"), PROVIDER_ONLY
+)
 _AWS: Final = (
     _aws("amp/scraper:Scraper", "amp", "CreateScraper", amp="ampConfiguration", eks="eksConfiguration", scrapeConfiguration=PROVIDER_ONLY),
     _aws("amp/workspace:Workspace", "amp", "CreateWorkspace"),
@@ -63,6 +67,10 @@ _AWS: Final = (
     _aws("ec2/vpc:Vpc", "ec2", "CreateVpc", "ModifyVpcAttribute", enableDnsHostnames="EnableDnsHostnames.Value", enableDnsSupport="EnableDnsSupport.Value"),
     _aws("ec2/vpcEndpoint:VpcEndpoint", "ec2", "CreateVpcEndpoint"),
     _aws("ecr/pullThroughCacheRule:PullThroughCacheRule", "ecr", "CreatePullThroughCacheRule"),
+    _aws("efs/accessPoint:AccessPoint", "efs", "CreateAccessPoint", **_MADE_UP),
+    _aws("efs/fileSystem:FileSystem", "efs", "CreateFileSystem", creationToken=PROVIDER_ONLY),
+    _aws("efs/fileSystemPolicy:FileSystemPolicy", "efs", "PutFileSystemPolicy", **_MADE_UP),
+    _aws("efs/mountTarget:MountTarget", "efs", "CreateMountTarget", **_MADE_UP),
     _aws("eks/accessEntry:AccessEntry", "eks", "CreateAccessEntry"),
     _aws("eks/accessPolicyAssociation:AccessPolicyAssociation", "eks", "AssociateAccessPolicy"),
     _aws("eks/addon:Addon", "eks", "CreateAddon", resolveConflictsOnCreate="resolveConflicts", resolveConflictsOnUpdate="resolveConflicts"),
@@ -70,6 +78,10 @@ _AWS: Final = (
     _aws("eks/identityProviderConfig:IdentityProviderConfig", "eks", "AssociateIdentityProviderConfig"),
     _aws("eks/nodeGroup:NodeGroup", "eks", "CreateNodegroup", nodeRoleArn="nodeRole", subnetIds="subnets"),
     _aws("eks/podIdentityAssociation:PodIdentityAssociation", "eks", "CreatePodIdentityAssociation"),
+    _aws("fsx/dataRepositoryAssociation:DataRepositoryAssociation", "fsx", "CreateDataRepositoryAssociation", **_MADE_UP),
+    _aws("fsx/lustreFileSystem:LustreFileSystem", "fsx", "CreateFileSystem", **_MADE_UP, **{
+        name: f"LustreConfiguration.{name[0].upper()}{name[1:]}" for name in ("dataCompressionType", "deploymentType", "perUnitStorageThroughput")
+    }),
     _aws("iam/instanceProfile:InstanceProfile", "iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", name="InstanceProfileName", role="RoleName"),
     _aws("iam/role:Role", "iam", "CreateRole", assumeRolePolicy="AssumeRolePolicyDocument", name="RoleName", namePrefix="RoleName"),
     _aws("iam/rolePolicy:RolePolicy", "iam", "PutRolePolicy", name="PolicyName", policy="PolicyDocument", role="RoleName"),
@@ -92,7 +104,7 @@ _AWS: Final = (
 )  # fmt: skip
 
 
-def _gcp(token: str, service: str, *shapes: str, **names: str) -> Request:
+def _gcp(token: str, service: str, /, *shapes: str, **names: str) -> Request:
     return Request(
         token=f"gcp:{token}", service=service, shapes=shapes, names={"project": PROVIDER_ONLY, **names}
     )
@@ -105,6 +117,7 @@ _NODES: Final = {
 }
 _GCP: Final = (
     _gcp("compute/firewall:Firewall", "compute.v1", "Firewall", **{"allows": "allowed", "allows.protocol": "IPProtocol"}),
+    _gcp("compute/globalAddress:GlobalAddress", "compute.v1", "Address"),
     _gcp("compute/network:Network", "compute.v1", "Network", routingMode="routingConfig.routingMode"),
     _gcp("compute/router:Router", "compute.v1", "Router", region=PROVIDER_ONLY),
     _gcp("compute/routerNat:RouterNat", "compute.v1", "RouterNat", region=PROVIDER_ONLY, router=PROVIDER_ONLY, **{"subnetworks.sourceIpRangesToNats": "sourceIpRangesToNat"}),
@@ -131,13 +144,19 @@ _GCP: Final = (
         "skipNodePoolRefresh": PROVIDER_ONLY,
     }),
     _gcp("container/nodePool:NodePool", "container.v1beta1", "NodePool", **_NODES, cluster=PROVIDER_ONLY, ignoreNodeCountChanges=PROVIDER_ONLY, location=PROVIDER_ONLY, nodeConfig="config", nodeLocations="locations"),
+    _gcp("filestore/instance:Instance", "file.v1", "Instance", location=PROVIDER_ONLY, name=PROVIDER_ONLY, fileShares="fileShares"),
     _gcp("iam/workloadIdentityPool:WorkloadIdentityPool", "iam.v1", "WorkloadIdentityPool", workloadIdentityPoolId=PROVIDER_ONLY),
     _gcp("iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider", "iam.v1", "WorkloadIdentityPoolProvider", workloadIdentityPoolId=PROVIDER_ONLY, workloadIdentityPoolProviderId=PROVIDER_ONLY),
     _gcp("kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "cloudkms.v1", "Binding", cryptoKeyId=PROVIDER_ONLY),
+    # No discovery document has it: the names and kinds of its fields are those of the SDK.
+    _gcp("lustre/instance:Instance", "file.v1", "Instance", **dict.fromkeys(
+        ("capacityGib", "description", "filesystem", "instanceId", "kmsKey", "labels", "location", "network", "perUnitStorageThroughput"), PROVIDER_ONLY
+    )),
     _gcp("projects/iAMCustomRole:IAMCustomRole", "iam.v1", "CreateRoleRequest", "Role", permissions="includedPermissions"),
     _gcp("projects/iAMMember:IAMMember", "cloudresourcemanager.v1", "Binding"),
     _gcp("serviceaccount/account:Account", "iam.v1", "CreateServiceAccountRequest", "ServiceAccount"),
     _gcp("serviceaccount/iAMMember:IAMMember", "iam.v1", "Binding", serviceAccountId=PROVIDER_ONLY),
+    _gcp("servicenetworking/connection:Connection", "servicenetworking.v1", "Connection", service=PROVIDER_ONLY),
     _gcp("storage/bucket:Bucket", "storage.v1", "Bucket", **{
         "encryption.customerSuppliedEncryptionEnforcementConfig.restrictionMode": "restrictionMode",
         "forceDestroy": PROVIDER_ONLY,
@@ -146,6 +165,7 @@ _GCP: Final = (
         "uniformBucketLevelAccess": "iamConfiguration.uniformBucketLevelAccess.enabled",
         "withState": PROVIDER_ONLY,
     }),
+    _gcp("storage/bucketIAMMember:BucketIAMMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY),
     _gcp("storage/managedFolder:ManagedFolder", "storage.v1", "ManagedFolder", forceDestroy=PROVIDER_ONLY),
     _gcp("storage/bucketIAMMember:BucketIAMMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY),
     _gcp("storage/managedFolderIamMember:ManagedFolderIamMember", "iam.v1", "Binding", bucket=PROVIDER_ONLY, managedFolder=PROVIDER_ONLY),
@@ -163,6 +183,7 @@ _AZURE: Final = (
     _azure("containerservice:AgentPool", "containerservice", "Microsoft.ContainerService/managedClusters/agentPools", "AgentPool"),
     _azure("containerservice:MaintenanceConfiguration", "containerservice", "Microsoft.ContainerService/managedClusters/maintenanceConfigurations", "MaintenanceConfiguration"),
     _azure("containerservice:ManagedCluster", "containerservice", "Microsoft.ContainerService/managedClusters", "ManagedCluster"),
+    _azure("kubernetesconfiguration:Extension", "kubernetesconfiguration", "Microsoft.KubernetesConfiguration/extensions", "Extension"),
     _azure("managedidentity:FederatedIdentityCredential", "msi", "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials", "FederatedIdentityCredential"),
     _azure("managedidentity:UserAssignedIdentity", "msi", "Microsoft.ManagedIdentity/userAssignedIdentities", "Identity"),
     _azure("monitor:DiagnosticSetting", "monitor", "Microsoft.Insights/diagnosticSettings", "DiagnosticSettingsResource"),
@@ -177,8 +198,11 @@ _AZURE: Final = (
     _azure("resources:ResourceGroup", "resource/resources", "resourceGroups", "ResourceGroup"),
     _azure("storage:BlobContainer", "storage", "Microsoft.Storage/storageAccounts/blobServices/containers", "BlobContainer"),
     _azure("storage:BlobServiceProperties", "storage", "Microsoft.Storage/storageAccounts/blobServices", "BlobServiceProperties"),
+    _azure("storage:FileServiceProperties", "storage", "Microsoft.Storage/storageAccounts/fileServices", "FileServiceProperties"),
+    _azure("storage:FileShare", "storage", "Microsoft.Storage/storageAccounts/fileServices/shares", "FileShare"),
     _azure("storage:ManagementPolicy", "storage", "Microsoft.Storage/storageAccounts/managementPolicies", "ManagementPolicy"),
     _azure("storage:StorageAccount", "storage", "Microsoft.Storage/storageAccounts", "StorageAccountCreateParameters"),
+    _azure("storagecache:AmlFilesystem", "storagecache", "Microsoft.StorageCache/amlFilesystems", "AmlFilesystem"),
 )  # fmt: skip
 
 REQUESTS: Final[Mapping[str, Sequence[Request]]] = {"aws": _AWS, "gcp": _GCP, "azure-native": _AZURE}

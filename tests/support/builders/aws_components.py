@@ -29,13 +29,27 @@ from pulumi_holdfast.aws.control_plane.component import (
     ExistingEksClusterArgs,
 )
 from pulumi_holdfast.aws.control_plane.system_nodes import SystemNodesArgs
-from pulumi_holdfast.aws.identities import CheckpointAccess, CheckpointAccessArgs
+from pulumi_holdfast.aws.identities import (
+    CheckpointAccess,
+    CheckpointAccessArgs,
+    DatasetAccess,
+    DatasetAccessArgs,
+)
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
 from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
 from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
 from pulumi_holdfast.aws.pull_through_cache import CachedRegistry, PullThroughCache, PullThroughCacheArgs
+from pulumi_holdfast.aws.storage import (
+    ParallelFileSystem,
+    ParallelFileSystemArgs,
+    SharedFileSystem,
+    SharedFileSystemArgs,
+    StorageDrivers,
+    StorageDriversArgs,
+)
+from pulumi_holdfast.config.storage import VolumeKind
 from tests.support.fakes.pulumi_engine import Recorded, Recording, record, recorded_once
 
 KUBERNETES = KUBERNETES_VERSIONS[-1]
@@ -154,6 +168,30 @@ def _pull_through_cache() -> object:
     )
 
 
+def _shared_file_system() -> object:
+    return SharedFileSystem(
+        "home",
+        SharedFileSystemArgs(
+            vpc_id="vpc-1", subnet_ids=("subnet-1",), nodes="sg-1", namespaces=("vision",), protected=True
+        ),
+    )
+
+
+def _parallel_file_system() -> object:
+    return ParallelFileSystem(
+        "scratch",
+        ParallelFileSystemArgs(
+            vpc_id="vpc-1",
+            subnet_id="subnet-1",
+            nodes="sg-1",
+            size_gib=1200,
+            throughput=125,
+            imports="datasets",
+            protected=False,
+        ),
+    )
+
+
 #: Name → what creates it. Arguments that change what is created have an entry of their own.
 WAYS: Final[dict[str, Callable[[], object]]] = {
     "cluster": _cluster,
@@ -185,6 +223,15 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "pull-through-cache": _pull_through_cache,
     "bucket": lambda: _bucket(kms=False),
     "bucket-with-key": lambda: _bucket(kms=True),
+    "dataset-access": lambda: DatasetAccess(
+        "access", DatasetAccessArgs(role="trainer", bucket_arn="arn:aws:s3:::datasets")
+    ),
+    "storage-drivers": lambda: StorageDrivers(
+        "drivers",
+        StorageDriversArgs(cluster_name=CLUSTER, kinds=tuple(VolumeKind), versions=vars(versions())),
+    ),
+    "shared-file-system": _shared_file_system,
+    "parallel-file-system": _parallel_file_system,
     "checkpoint-access": lambda: _checkpoint_access(None),
     "checkpoint-access-with-key": lambda: _checkpoint_access(f"arn:aws:kms:{REGION}:{ACCOUNT}:key/one"),
 }

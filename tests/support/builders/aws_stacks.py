@@ -61,9 +61,10 @@ def _brought(document: Document) -> None:
     entry(document, "pools", 2).update(efa=True, compactPlacement=True, zones=["us-west-2a"])
 
 
-#: Name → platform. The first two are the repository's own.
+#: Name → platform. The first three are the repository's own.
 PLATFORMS: Final[Mapping[str, Callable[[], AwsPlatform]]] = {
     "aws-dev": _tracked("aws-dev"),
+    "aws-data": _tracked("aws-data"),
     "aws-prod": _tracked("aws-prod"),
     "isolated": lambda: aws_platform(_isolated),
     "brought": lambda: aws_platform(_brought),

@@ -50,9 +50,10 @@ def _accepting(document: Document) -> None:
     document.update(acceptsFrom=[dict(each) for each in HOMES])
 
 
-#: Name → platform. The first two are the repository's own.
+#: Name → platform. The first three are the repository's own.
 PLATFORMS: Final[Mapping[str, Callable[[], AzurePlatform]]] = {
     "azure-dev": _tracked("azure-dev"),
+    "azure-data": _tracked("azure-data"),
     "azure-prod": _tracked("azure-prod"),
     "mirrored": lambda: nap_platform(_mirrored),
     "brought": lambda: nap_platform(_brought),

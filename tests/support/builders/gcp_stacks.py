@@ -49,9 +49,10 @@ def _accepting(document: Document) -> None:
     document.update(acceptsFrom=[dict(each) for each in HOMES])
 
 
-#: Name → platform. The first two are the repository's own.
+#: Name → platform. The first three are the repository's own.
 PLATFORMS: Final[Mapping[str, Callable[[], GcpPlatform]]] = {
     "gcp-dev": _tracked("gcp-dev"),
+    "gcp-data": _tracked("gcp-data"),
     "gcp-prod": _tracked("gcp-prod"),
     "mirrored": lambda: gcp_platform(_mirrored),
     "brought": lambda: gcp_platform(_brought),

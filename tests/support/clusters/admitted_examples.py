@@ -55,7 +55,7 @@ class Walk:
         for path in sorted((CHECKOUT / "examples" / self.cloud).glob("*.yaml")):
             written = cast("Json", yaml.safe_load(path.read_text()))
             if written["kind"] in {"JobSet", "RayJob"}:
-                namespace = "vision" if "gpu" in path.name else "tabular"
+                namespace = "vision" if "gpu" in path.read_text() else "tabular"
                 metadata = {**obj(written["metadata"]), "namespace": namespace}
                 yield namespace, admitted_job(self.client, {**written, "metadata": metadata})
 

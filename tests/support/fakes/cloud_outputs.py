@@ -31,6 +31,8 @@ def eks_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
 
 DNS_ENDPOINT = "gke-0123456789abcdef0123456789abcdef0123-123456789012.europe-west4.gke.goog"
 GKE_ADDRESS = "203.0.113.9"
+#: The address of a file system for training data.
+FILE_SYSTEM = "10.64.0.2"
 
 
 def gke_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
@@ -47,6 +49,13 @@ def gke_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
         return {"email": email, "name": name, "uniqueId": unique_id(email)}
     if kind == "gcp:projects/iAMCustomRole:IAMCustomRole":
         return {"name": f"projects/{inputs['project']}/roles/{inputs['roleId']}"}
+    if kind == "gcp:compute/globalAddress:GlobalAddress":
+        return {"address": "10.64.0.0"}
+    if kind == "gcp:lustre/instance:Instance":
+        return {"mountPoint": f"{FILE_SYSTEM}@tcp:/{inputs['filesystem']}"}
+    if kind == "gcp:filestore/instance:Instance":
+        networks = cast("list[dict[str, object]]", inputs["networks"])
+        return {"networks": [{**each, "ipAddresses": [FILE_SYSTEM]} for each in networks]}
     return {}
 
 
@@ -65,6 +74,8 @@ _NAMES = (
     "roleAssignmentName",
     "agentPoolName",
     "containerName",
+    "shareName",
+    "amlFilesystemName",
     "accountName",
     "natGatewayName",
     "publicIpAddressName",
@@ -83,6 +94,8 @@ def azure_outputs(kind: str, name: str, inputs: dict[str, object]) -> dict[str, 
     found = {"name": _physical_name(kind, name, inputs)}
     if kind.endswith(":UserAssignedIdentity"):
         return {**found, "principalId": PRINCIPAL, "clientId": CLIENT}
+    if kind.endswith(":AmlFilesystem"):
+        return {**found, "clientInfo": {"mgsAddress": FILE_SYSTEM}}
     if kind.endswith(":PublicIPAddress"):
         return {**found, "ipAddress": AZURE_ADDRESS}
     return found

@@ -4,7 +4,17 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import (
+    ENDED,
+    HOME,
+    INVALID_VOLUMES,
+    Mistake,
+    changed,
+    missing,
+    reserved,
+    volume,
+    wrong,
+)
 
 SUBNETS: list[JsonValue] = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 
@@ -34,6 +44,11 @@ def cache(field: str, fix: str, *before: JsonValue, **given: JsonValue) -> Mista
     entry = {"prefix": "docker-hub", "upstream": "registry-1.docker.io", "credentialArn": SECRET, **given}
     caches = [*before, {name: value for name, value in entry.items() if value is not None}]
     return wrong(f".pullThroughCache[{len(before)}].{field}", caches, fix, at=".pullThroughCache")
+
+
+def lustre(field: str, fix: str, **given: JsonValue) -> Mistake:
+    """A parallel volume with a mistake."""
+    return volume(field, fix, **{"kind": "parallel", "zone": "us-west-2a", "sizeGiB": 1200, **given})
 
 
 INVALID_CONFIGS: dict[str, Mistake] = {
@@ -169,4 +184,15 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "two clusters whose jobs are accepted": wrong(".acceptsFrom", [HOME, {**HOME, "name": "us-west-1", "issuer": f"{HOME['issuer']}0", "namespaces": ["tabular"]}], "`acceptsFrom: [{name: us-east-1"),
     "an issuer without https": wrong(".acceptsFrom[0].issuer", [{**HOME, "issuer": "oidc.eks.us-east-1.amazonaws.com/id/0"}], "Write the output issuer", at=".acceptsFrom"),
     "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
+    # volumes
+    **INVALID_VOLUMES,
+    "Lustre without a size": lustre("sizeGiB", "the smallest", sizeGiB=None),
+    "Lustre without a zone": lustre("zone", "Write ", zone=None),
+    "Lustre of a size that there is not": lustre("sizeGiB", "Write 1200", sizeGiB=1300),
+    "Lustre in a zone of another region": lustre("zone", "Write us-west-2a.", zone="us-east-1a"),
+    "Lustre that imports no bucket": lustre("imports", "Write one of them", imports="datasets"),
+    "Lustre in a subnet of the stack's network": lustre("subnetId", "Leave it out.", subnetId=SUBNETS[0]),
+    "Lustre in an existing network without its subnet": (lambda d: (lustre("zone", "")[0](d), vpc("", "", privateSubnetIds=SUBNETS)[0](d)), ".storage[0].subnetId", "Add it."),
+    "an elastic file system with a size": volume("sizeGiB", "Leave it out.", kind="shared", sizeGiB=1200),
+    "a bucket by its address": volume("existing", "Write the name alone", existing="s3://datasets"),
 }  # fmt: skip

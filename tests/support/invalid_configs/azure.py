@@ -4,7 +4,17 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import ADMIN, DISK_ENCRYPTION_SET, EXISTING_AZURE_NETWORK, SUBNET
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import (
+    ENDED,
+    HOME,
+    INVALID_VOLUMES,
+    Mistake,
+    changed,
+    missing,
+    reserved,
+    volume,
+    wrong,
+)
 
 KEY = {
     "url": "https://my-keys.vault.azure.net/keys/checkpoints",
@@ -22,6 +32,13 @@ def brought(field: str, value: JsonValue, fix: str) -> Mistake:
 
 
 #: Invalid with both kinds of scaling.
+def lustre(field: str, fix: str, **given: JsonValue) -> Mistake:
+    """A parallel volume with a mistake."""
+    return volume(
+        field, fix, **{"kind": "parallel", "zone": "1", "sizeGiB": 16384, "cidr": "10.57.0.0/26", **given}
+    )
+
+
 INVALID_CONFIGS: dict[str, Mistake] = {
     **INVALID_EVERYWHERE,
     "a budget of nothing": wrong(".budget", 0, "for example, `budget: 400`"),
@@ -118,6 +135,17 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an unsupported outbound type": brought(".network.outbound", "loadBalancer", "`outbound: userAssignedNATGateway`"),
     "jobs for a namespace with a typo": wrong(".acceptsFrom[0].namespaces[0]", [{**HOME, "namespaces": ["vison"]}], 'Write "vision".', at=".acceptsFrom"),
     "one cluster twice": wrong(".acceptsFrom[1].issuer", [HOME, {**HOME, "name": "us-west-1", "namespaces": ["tabular"]}], "in one entry", at=".acceptsFrom"),
+    # volumes
+    **INVALID_VOLUMES,
+    "Lustre without a size": lustre("sizeGiB", "the smallest", sizeGiB=None),
+    "Lustre without a zone": lustre("zone", "Write ", zone=None),
+    "a share without a size": volume("sizeGiB", "Write 100", kind="shared"),
+    "Lustre of a size of another throughput": lustre("sizeGiB", "Write 8192", throughput=250, sizeGiB=4096),
+    "Lustre without a block": lustre("cidr", "Add it.", cidr=None),
+    "Lustre in a block of the nodes": lustre("cidr", "Write another private block", cidr="10.40.0.0/26"),
+    "Lustre in a block that is too small": lustre("cidr", "Write another private block", cidr="10.57.0.0/28"),
+    "Lustre in a subnet beside a block": lustre("subnetId", "Leave it out.", subnetId="/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/net/subnets/lustre"),
+    "a container with a short name": volume("name", "Write a longer name.", name="ml"),
 }  # fmt: skip
 
 #: Of a stack on node auto-provisioning.

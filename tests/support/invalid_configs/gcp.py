@@ -4,7 +4,17 @@ from pulumi_holdfast.config import versions
 from pulumi_holdfast.ladder.json import JsonValue
 from tests.support.builders.configurations import Document
 from tests.support.invalid_configs.everywhere import INVALID_EVERYWHERE
-from tests.support.invalid_configs.mistakes import ENDED, HOME, Mistake, changed, missing, reserved, wrong
+from tests.support.invalid_configs.mistakes import (
+    ENDED,
+    HOME,
+    INVALID_VOLUMES,
+    Mistake,
+    changed,
+    missing,
+    reserved,
+    volume,
+    wrong,
+)
 
 BROUGHT: Document = {
     "network": "projects/host-project/global/networks/shared",
@@ -32,6 +42,11 @@ def reserved_pool(field: str, fix: str, reservation: Document | None = None, **o
     """A pool of a reservation in one zone, with a mistake."""
     source: Document = {"zones": ["us-central1-a"], "reservation": {**RESERVATION, **(reservation or {})}}
     return reserved(".pools[2]", field, fix, source, **others)
+
+
+def lustre(field: str, fix: str, **given: JsonValue) -> Mistake:
+    """A parallel volume with a mistake."""
+    return volume(field, fix, **{"kind": "parallel", "zone": "us-central1-a", "sizeGiB": 9000, **given})
 
 
 INVALID_CONFIGS: dict[str, Mistake] = {
@@ -147,4 +162,13 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "two clusters with one name": wrong(".acceptsFrom[1].name", [HOME, {**HOME, "issuer": "https://other.example.com", "namespaces": ["tabular"]}], "Rename", at=".acceptsFrom"),
     "two homes of a namespace": wrong(".acceptsFrom[1].namespaces", [HOME, {**HOME, "name": "us-west-1", "issuer": "https://other.example.com"}], "in another namespace", at=".acceptsFrom"),
     "a stack for an issuer": wrong(".acceptsFrom[0].stack", [{**HOME, "stack": "acme/holdfast/aws-dev"}], "`pulumi stack output issuer`", at=".acceptsFrom"),
+    # volumes
+    **INVALID_VOLUMES,
+    "Lustre without a size": lustre("sizeGiB", "the smallest", sizeGiB=None),
+    "Lustre without a zone": lustre("zone", "Write ", zone=None),
+    "Filestore without a size": volume("sizeGiB", "Write 1024", kind="shared"),
+    "Filestore of a size that there is not": volume("sizeGiB", "Write 1024", kind="shared", sizeGiB=1500),
+    "Lustre of a size of another throughput": lustre("sizeGiB", "Write 18000", throughput=500),
+    "Lustre in a zone of another region": lustre("zone", "Write ", zone="us-east1-b"),
+    "a file system on an existing cluster": (lambda d: (volume("", "", kind="shared", sizeGiB=1024)[0](d), d.update(cluster={"existing": "shared"}), d.pop("network", None)), ".storage[0].kind", "beside this stack"),
 }  # fmt: skip

@@ -52,6 +52,23 @@ def reserved(at: str, field: str, fix: str, source: Document, **others: JsonValu
     return change, f"{at}.{field}" if field else at, fix
 
 
+def volume(field: str, fix: str, **given: JsonValue) -> Mistake:
+    """A volume with a mistake."""
+    return wrong(f".storage[0].{field}", [{**VOLUME, **given}], fix, at=".storage")
+
+
+VOLUME: Document = {"name": "data", "kind": "bucket", "namespaces": ["vision"]}
+
+#: Of volumes on every cloud.
+INVALID_VOLUMES: dict[str, Mistake] = {
+    "a volume for a namespace with a typo": volume("namespaces[0]", 'Write "vision".', namespaces=["vison"]),
+    "two volumes of one name": wrong(".storage[1].name", [VOLUME, VOLUME], "Rename", at=".storage"),
+    "a volume with a long name": volume("name", "Write a shorter name", name="d" * 21),
+    "the size of a volume by another name": volume("capacity", "Write sizeGiB.", capacity="1Ti"),
+    "a bucket with a size": volume("sizeGiB", "Leave it out.", sizeGiB=1200),
+    "a bucket with a throughput": volume("throughput", "Leave it out.", throughput=125),
+}
+
 #: A reservation that ended long ago.
 ENDED: Document = {"begins": "2020-01-01T11:30:00Z", "ends": "2020-01-08T11:30:00Z"}
 

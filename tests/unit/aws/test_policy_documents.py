@@ -70,6 +70,11 @@ ACCEPTED_FINDINGS = {
     ),
     ("AllowSSMReadActions", "resource_mismatch"): "the ARNs of AWS's public parameters have no account",
     ("Key", "invalid_condition_key"): "the encryption context's key `aws:s3:arn` contains colons",
+    (
+        "MountAndWrite",
+        "missing_principal_condition_any_of",
+    ): "who mounts is a node without credentials, by an access point",
+    ("MountAndWrite", "resource_mismatch"): "the ARN of a file system that does not exist",
     ("AllowZonalShiftStatusReadOnly", "overly_permissive"): "a condition names the cluster instead",
 }
 

@@ -29,7 +29,9 @@ def test_an_existing_subnet_is_used_by_id_and_not_changed(name: str) -> None:
 def test_a_new_network_has_the_configured_ranges(name: str) -> None:
     recording, asked = stack(name), PLATFORMS[name]().network
     cluster = recording.one(":ManagedCluster")
-    assert text(recording.one(":Subnet"), "addressPrefix") == getattr(asked, "cidr", None)
+    assert text(recording.one(":Subnet", "main-network-nodes"), "addressPrefix") == getattr(
+        asked, "cidr", None
+    )
     profile = value(cluster, "networkProfile")
     assert isinstance(profile, dict)
     assert (profile["podCidr"], profile["serviceCidr"]) == (asked.pods_cidr, asked.services_cidr)

@@ -182,6 +182,19 @@ def test_a_zone_that_no_pool_of_the_ladder_is_in_is_refused(stack: str, there: s
     assert f"Remove {ZONE} from the job" in failed.fix
 
 
+@pytest.mark.parametrize(("zone", "is_refused"), [("us-west-2a", False), ("us-west-2b", True)])
+def test_a_volume_in_a_zone_without_on_demand_capacity_is_refused(zone: str, is_refused: bool) -> None:
+    platform = platform_of("aws-data")
+    bound = {"vision": {"scratch": zone}}
+    found = [*reachability_problems(platform.namespaces, summaries(platform), bound)]
+    assert [problem.field for problem in found] == (
+        ["holdfast:platform.namespaces[0].shapes[0]"] if is_refused else []
+    )
+    for problem in found:
+        assert "finetune with scratch" in problem.value
+        assert zone in problem.value
+
+
 SHAPES = st.fixed_dictionaries(
     {
         "name": st.just("drawn"),

@@ -13,7 +13,7 @@ from tests.support.json_objects import obj, objects
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 CLOUDS = ["aws", "azure", "gcp"]
-JOBSETS = ["jobset-spot", "jobset-spot-gpu"]
+JOBSETS = ["jobset-spot", "jobset-spot-gpu", "jobset-data"]
 every_job = pytest.mark.parametrize("name", [*JOBSETS, "rayjob-spot"])
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -53,7 +53,8 @@ def training_template(cloud: str, name: str) -> Json:
 def account(cloud: str, name: str) -> str:
     if cloud != "gcp":
         return SERVICE_ACCOUNT
-    return service_account_of("gcp-prod" if name == "jobset-spot-gpu" else "gcp-dev")
+    stacks = {"jobset-spot-gpu": "gcp-prod", "jobset-data": "gcp-data"}
+    return service_account_of(stacks.get(name, "gcp-dev"))
 
 
 def safe_to_evict(template: Json) -> object:

@@ -104,7 +104,12 @@ LOCAL = Cloud(read_local, local_problems, cloud_configs.local(), set(), "pulumi_
 #: Cloud → its configuration; the local one has no SDK, and no chapter of the documentation, of its own.
 CONFIGURATIONS = {**CLOUDS, "local": LOCAL}
 every_configuration = pytest.mark.parametrize("cloud", CONFIGURATIONS)
-STACKS = ("aws-dev", "aws-dev-2", "aws-prod", "azure-dev", "azure-prod", "gcp-dev", "gcp-prod", "local")
+STACKS = (
+    *("aws-data", "aws-dev", "aws-dev-2", "aws-prod"),
+    *("azure-data", "azure-dev", "azure-prod"),
+    *("gcp-data", "gcp-dev", "gcp-prod"),
+    "local",
+)
 
 
 @every_configuration

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -11,8 +13,9 @@ import pytest
 import yaml
 
 from pulumi_holdfast.ladder.json import Json
+from pulumi_holdfast.ladder.labels import ZONE
 from pulumi_holdfast.program.fields import TABLES
-from pulumi_holdfast.program.resources import StackResource, Value
+from pulumi_holdfast.program.resources import StackResource, Value, at
 from pulumi_holdfast.program.unjudged import of_kind, unjudged
 from rule import PACK_DEFAULTS
 from rules.not_judged import RULE
@@ -188,3 +191,39 @@ def test_volume_claim_is_not_judged_unless_the_namespace_lists_it() -> None:
     metadata["annotations"] = {"holdfast.dev/volume-claims": "models, data"}
     (found,) = verdicts(program, PACK_DEFAULTS)
     assert "JobSet 'train': proved" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("zones", "verdict"),
+    [
+        (None, "JobSet 'train': proved"),
+        (("local-a",), "JobSet 'train': proved"),
+        (("local-b",), "the pods' volumes are in local-b, but its nodes are in local-a"),
+    ],
+)
+def test_claim_whose_volume_the_program_makes_is_judged_by_its_zones(
+    zones: tuple[str, ...] | None, verdict: str
+) -> None:
+    job = declared_jobset({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]})
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": list(zones or ())}]}
+    affinity: Json = {"required": {"nodeSelectorTerms": [term]}}
+    volume = made(
+        "kubernetes:core/v1:PersistentVolume",
+        "vision.data",
+        where=None,
+        spec={} if zones is None else {"nodeAffinity": affinity},
+    )
+    claim = made("kubernetes:core/v1:PersistentVolumeClaim", "data", spec={"volumeName": "vision.data"})
+    zoned = [_in_zone(each, "local-a") for each in job_program(job)]
+    (found,) = verdicts([*zoned, claim, volume], PACK_DEFAULTS)
+    assert verdict in str(found)
+
+
+def _in_zone(made_: StackResource, zone: str) -> StackResource:
+    """A NodePool with machines in one zone; anything else as it is."""
+    if not made_.type.endswith(":NodePool"):
+        return made_
+    props = deepcopy(made_.props)
+    template = cast("Json", at(props, "spec", "template", "spec"))
+    cast("list[Json]", template["requirements"]).append({"key": ZONE, "operator": "In", "values": [zone]})
+    return replace(made_, props=props)

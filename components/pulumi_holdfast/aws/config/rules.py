@@ -28,6 +28,8 @@ from pulumi_holdfast.config.cidrs import LARGEST_PREFIX, SMALLEST_PREFIX, cidr_p
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import PLATFORM, checked, parse
+from pulumi_holdfast.config.storage import MOST_GIB, VolumeKind
+from pulumi_holdfast.config.storage_rules import STORAGE, Sizes, storage_problems
 from pulumi_holdfast.config.versions import version_problem
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json
@@ -66,6 +68,7 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         allowed = "true only with kms: false, once no checkpoint under the key is needed"
         yield Problem(f"{rules.CHECKPOINTS}.dropKey", "true with kms: true", allowed, "Leave it out.")
     yield from _pull_through_cache(platform)
+    yield from _storage(platform)
     yield from _network(platform)
     yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.pool_and_ladder_problems(
@@ -75,6 +78,41 @@ def aws_problems(platform: AwsPlatform) -> Iterator[Problem]:
         as_pool=lambda pool: pool.as_pool(platform.region),
         a_default_pool="{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}",
     )
+
+
+#: The sizes of FSx for Lustre with SSDs, of the deployment type PERSISTENT_2.
+_LUSTRE: Final = Sizes(least=1200, most=MOST_GIB, step=2400, from_zero=True)
+
+
+def _storage(platform: AwsPlatform) -> Iterator[Problem]:
+    sizes = {
+        number: _LUSTRE
+        for number, volume in enumerate(platform.storage)
+        if volume.kind is VolumeKind.PARALLEL
+    }
+    network = platform.network
+    named = (
+        network.zones if isinstance(network, AwsNewNetwork) and not isinstance(network.zones, int) else None
+    )
+    yield from storage_problems(
+        platform.storage, platform.namespaces, sizes, zones=named or zones_of(platform.region)
+    )
+    buckets = {volume.name for volume in platform.storage if volume.kind is VolumeKind.BUCKET}
+    for number, volume in enumerate(platform.storage):
+        at = f"{STORAGE}[{number}]"
+        if volume.imports is not None and volume.imports not in buckets:
+            allowed = f"a bucket volume of this stack: {', '.join(sorted(buckets)) or 'it has none'}"
+            yield Problem(
+                f"{at}.imports", format_value(volume.imports), allowed, "Write one of them, or leave it out."
+            )
+        if volume.kind is not VolumeKind.PARALLEL:
+            continue
+        if isinstance(network, AwsNewNetwork) and volume.subnet_id is not None:
+            allowed = "nothing: the stack's network has a subnet in each zone"
+            yield Problem(f"{at}.subnetId", format_value(known(volume.subnet_id)), allowed, "Leave it out.")
+        if not isinstance(network, AwsNewNetwork) and volume.subnet_id is None:
+            allowed = "the private subnet of the zone, in an existing network"
+            yield Problem(f"{at}.subnetId", "nothing", allowed, "Add it.")
 
 
 _TAGS: Final = rules.TagRules(

@@ -18,6 +18,7 @@ from pulumi_holdfast.config.fields import (
     OR_OUTPUT,
     Allowed,
     Cidr,
+    DnsLabel,
     Section,
     Text,
     TextOrOutput,
@@ -37,6 +38,14 @@ from pulumi_holdfast.config.sections import (
     ReservationSection,
     RetainDays,
     network_of,
+)
+from pulumi_holdfast.config.storage import (
+    MOST_VOLUMES,
+    STORAGE_TEXT,
+    THROUGHPUT_TEXT,
+    ZONE_TEXT,
+    BucketName,
+    VolumeSection,
 )
 from pulumi_holdfast.kubernetes.namespace_roles import NamespaceRole
 from pulumi_holdfast.ladder.json import Json, JsonValue, mapping
@@ -578,6 +587,27 @@ class AwsCheckpoints(Section):
     )
 
 
+class AwsVolume(VolumeSection):
+    """A volume of data on AWS."""
+
+    existing: BucketName | None = Field(
+        default=None,
+        description="of a `bucket` volume, a bucket of the account that there is already; by default the stack creates one",
+    )
+    zone: Zone | None = Field(default=None, description=ZONE_TEXT)
+    throughput: Literal[125, 250, 500, 1000] = Field(default=125, description=THROUGHPUT_TEXT)
+    imports: DnsLabel | None = Field(
+        default=None,
+        description="of a `parallel` volume, the `bucket` volume whose objects are its files: it imports what is added, changed or "
+        "deleted there, and exports nothing",
+        examples=["datasets"],
+    )
+    subnet_id: SubnetId | None = Field(
+        default=None,
+        description="of a `parallel` volume in an existing network, the private subnet of its zone",
+    )
+
+
 class AwsAccess(Section):
     """The access of an IAM principal to training namespaces."""
 
@@ -667,6 +697,12 @@ class AwsPlatform(CloudDocument):
         default_factory=AwsCheckpoints,
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
+    )
+    storage: tuple[AwsVolume, ...] = Field(
+        default=(),
+        max_length=MOST_VOLUMES,
+        description=STORAGE_TEXT,
+        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
     )
     access: tuple[AwsAccess, ...] = Field(
         default=(),

@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class AddonVersions:
-    """The versions of the seven add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
+    """The versions of the ten add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
 
     vpc_cni: str
     kube_proxy: str
@@ -22,6 +22,9 @@ class AddonVersions:
     ebs_csi: str
     metrics_server: str
     node_monitoring: str
+    s3_csi: str
+    efs_csi: str
+    fsx_csi: str
 
 
 _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
@@ -33,6 +36,9 @@ _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
         ebs_csi="v1.66.0-eksbuild.1",
         metrics_server="v0.8.1-eksbuild.10",
         node_monitoring="v1.6.4-eksbuild.1",
+        s3_csi="v2.5.0-eksbuild.1",
+        efs_csi="v3.1.0-eksbuild.1",
+        fsx_csi="v1.9.0-eksbuild.1",
     )
 }
 
@@ -45,6 +51,9 @@ ADDONS: Final[Mapping[str, str]] = {
     "aws-ebs-csi-driver": "ebs_csi",
     "metrics-server": "metrics_server",
     "eks-node-monitoring-agent": "node_monitoring",
+    "aws-mountpoint-s3-csi-driver": "s3_csi",
+    "aws-efs-csi-driver": "efs_csi",
+    "aws-fsx-csi-driver": "fsx_csi",
 }
 
 #: The Kubernetes versions with add-on versions, oldest first.

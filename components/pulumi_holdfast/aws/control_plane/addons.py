@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from pulumi_holdfast.ladder.json import Json
 
 #: Where Deployments of add-ons run: on a pool's nodes they would prevent scale-down to zero.
-_ON_SYSTEM_NODES: Final[Json] = {
-    "nodeSelector": SYSTEM_NODE_SELECTOR,
-    "tolerations": list(SYSTEM_TOLERATIONS),
-}
+ON_SYSTEM_NODES: Final[Json] = {"nodeSelector": SYSTEM_NODE_SELECTOR, "tolerations": list(SYSTEM_TOLERATIONS)}
 #: The plugin ignores NetworkPolicies by default.
 _ENFORCES_NETWORK_POLICIES: Final[Json] = {"enableNetworkPolicy": "true"}
 #: Both DaemonSets on every node. The one that reads GPUs tolerates no taint by default: a GPU node with a taint would then
@@ -66,12 +63,12 @@ class NodeAddons(ComponentResource):
         ):
             Addon(
                 f"{name}-{addon}",
-                _addon(args.cluster_name, addon, version, configuration),
+                addon_args(args.cluster_name, addon, version, configuration),
                 opts=ResourceOptions(parent=self),
             )
         self.pod_identity = Addon(
             f"{name}-pod-identity",
-            _addon(
+            addon_args(
                 args.cluster_name,
                 "eks-pod-identity-agent",
                 args.versions.pod_identity_agent,
@@ -105,23 +102,25 @@ class ServiceAddons(ComponentResource):
         super().__init__("holdfast:index:ServiceAddons", name, None, opts)
         Addon(
             f"{name}-coredns",
-            _addon(args.cluster, "coredns", args.versions.coredns, _ON_SYSTEM_NODES),
+            addon_args(args.cluster, "coredns", args.versions.coredns, ON_SYSTEM_NODES),
             opts=ResourceOptions(parent=self),
         )
         Addon(
             f"{name}-metrics-server",
-            _addon(
+            addon_args(
                 args.cluster,
                 "metrics-server",
                 args.versions.metrics_server,
                 # One replica: between two of them a failure would cost seconds of metrics.
-                {"replicas": 1, **_ON_SYSTEM_NODES},
+                {"replicas": 1, **ON_SYSTEM_NODES},
             ),
             opts=ResourceOptions(parent=self),
         )
         Addon(
             f"{name}-node-monitoring",
-            _addon(args.cluster, "eks-node-monitoring-agent", args.versions.node_monitoring, NODE_MONITORING),
+            addon_args(
+                args.cluster, "eks-node-monitoring-agent", args.versions.node_monitoring, NODE_MONITORING
+            ),
             opts=ResourceOptions(parent=self),
         )
         workload = Workload(
@@ -142,13 +141,13 @@ class ServiceAddons(ComponentResource):
         )
         Addon(
             f"{name}-ebs",
-            _addon(
+            addon_args(
                 args.cluster,
                 "aws-ebs-csi-driver",
                 args.versions.ebs_csi,
                 {
                     "controller": {
-                        **_ON_SYSTEM_NODES,
+                        **ON_SYSTEM_NODES,
                         **({"extraVolumeTags": args.tags} if args.tags else {}),
                     },
                     "node": {"tolerateAllTaints": True},
@@ -166,7 +165,7 @@ class ServiceAddons(ComponentResource):
         self.register_outputs({})
 
 
-def _addon(
+def addon_args(
     cluster: Input[str],
     addon: str,
     version: str,

@@ -34,6 +34,8 @@ from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import known, known_items
 from pulumi_holdfast.config.loader import checked, parse
 from pulumi_holdfast.config.namespace import NamespaceSection
+from pulumi_holdfast.config.storage import VolumeKind
+from pulumi_holdfast.config.storage_rules import STORAGE, Sizes, storage_problems
 from pulumi_holdfast.ladder.errors import Problem
 from pulumi_holdfast.ladder.json import Json
 from pulumi_holdfast.ladder.labels import CapacityType
@@ -76,6 +78,7 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
             most_nodes = sum(pool.max_nodes for pool in platform.pools) + cluster.system_nodes.count + 1
             yield from _network(network, cluster.access, most_nodes)
     yield from _checkpoints(platform.checkpoints, platform.location)
+    yield from _storage(platform)
     if platform.has_scale_sets:
         yield from _scale_set_names([pool.name for pool in platform.pools])
     of_pool = _fixed_pool if platform.has_scale_sets else _nap_pool
@@ -90,6 +93,57 @@ def azure_problems(platform: AzurePlatform) -> Iterator[Problem]:
     yield from _container_names(platform.namespaces)
     yield from rules.tag_problems(platform.tags, _TAGS)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_AKS, "AKS")
+
+
+#: The sizes of a premium share of Azure Files.
+_SHARE: Final = Sizes(least=100, most=102_400, step=1)
+
+#: The smallest file system of Azure Managed Lustre in TiB, and the step to larger ones, by its throughput; and the largest.
+_LUSTRE: Final = {40: (48, 768), 125: (16, 128), 250: (8, 128), 500: (4, 128)}
+
+
+def _storage(platform: AzurePlatform) -> Iterator[Problem]:
+    sizes = {
+        number: _SHARE if volume.kind is VolumeKind.SHARED else _lustre(*_LUSTRE[volume.throughput])
+        for number, volume in enumerate(platform.storage)
+        if volume.kind is not VolumeKind.BUCKET
+    }
+    yield from storage_problems(
+        platform.storage, platform.namespaces, sizes, zones=zones_here(platform.location)
+    )
+    network = platform.network
+    own, other = ("cidr", "subnetId") if isinstance(network, AzureNewNetwork) else ("subnetId", "cidr")
+    for number, volume in enumerate(platform.storage):
+        at, given = f"{STORAGE}[{number}]", {"cidr": volume.cidr, "subnetId": volume.subnet_id}
+        if volume.kind is VolumeKind.BUCKET and not is_container_name(volume.name):
+            allowed = "a container's name: 3 to 63 of a-z, 0-9 and single hyphens"
+            yield Problem(f"{at}.name", format_value(volume.name), allowed, "Write a longer name.")
+        if volume.kind is not VolumeKind.PARALLEL:
+            continue
+        if given[own] is None:
+            where = "the stack's network" if own == "cidr" else "an existing network"
+            yield Problem(f"{at}.{own}", "nothing", f"a value in {where}", "Add it.")
+        if given[other] is not None:
+            yield Problem(
+                f"{at}.{other}", "a value", f"nothing: write {own} in this network", "Leave it out."
+            )
+        if isinstance(network, AzureNewNetwork) and volume.cidr is not None:
+            yield from _lustre_subnet(volume.cidr, network.cidr, f"{at}.cidr")
+
+
+def _lustre(least: int, most: int) -> Sizes:
+    return Sizes(least=least * 1024, most=most * 1024, step=least * 1024)
+
+
+#: The smallest subnet of a file system of Azure Managed Lustre.
+_LUSTRE_SUBNET: Final = 27
+
+
+def _lustre_subnet(cidr: str, network: str, at: str) -> Iterator[Problem]:
+    block = IPv4Network(cidr)
+    if block.prefixlen > _LUSTRE_SUBNET or block.overlaps(IPv4Network(network)):
+        allowed = f"a block of /{_LUSTRE_SUBNET} or larger outside {network}, the network's"
+        yield Problem(at, format_value(cidr), allowed, "Write another private block, such as 10.60.0.0/26.")
 
 
 _TAGS: Final = rules.TagRules(

@@ -33,6 +33,13 @@ from pulumi_holdfast.config.sections import (
     ReservationSection,
     network_of,
 )
+from pulumi_holdfast.config.storage import (
+    MOST_VOLUMES,
+    STORAGE_TEXT,
+    THROUGHPUT_TEXT,
+    ZONE_TEXT,
+    VolumeSection,
+)
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_vm_sizes, zones_of
 from pulumi_holdfast.ladder.pools import Pool
 
@@ -602,6 +609,23 @@ class AzureCheckpoints(Section):
     )
 
 
+class AzureVolume(VolumeSection):
+    """A volume of data on Azure."""
+
+    zone: Zone | None = Field(default=None, description=ZONE_TEXT)
+    throughput: Literal[40, 125, 250, 500] = Field(default=125, description=THROUGHPUT_TEXT)
+    cidr: Cidr | None = Field(
+        default=None,
+        description="of a `parallel` volume in the stack's network, a private block outside `network.cidr` for its addresses, /27 or "
+        "larger: the network gets it, and a subnet of its own",
+        examples=["10.60.0.0/26"],
+    )
+    subnet_id: SubnetId | None = Field(
+        default=None,
+        description="of a `parallel` volume in an existing network, a subnet of this network for it alone",
+    )
+
+
 class AzurePlatform(CloudDocument):
     """A stack on Azure: its document, location, subscription and tenant; None for those of the credentials."""
 
@@ -653,6 +677,16 @@ class AzurePlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
+    storage: tuple[AzureVolume, ...] = Field(
+        default=(),
+        max_length=MOST_VOLUMES,
+        description=STORAGE_TEXT,
+        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
+    )
+
+    def zone_of(self, volume: VolumeSection) -> str | None:
+        """The zone of a volume as nodes' labels write it, `eastus2-1`; None for one in all zones."""
+        return None if volume.zone is None else f"{self.location}-{volume.zone}"
 
     @property
     def has_scale_sets(self) -> bool:

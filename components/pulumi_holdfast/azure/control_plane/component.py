@@ -132,6 +132,7 @@ class AksClusterArgs:
     `reservation_group_ids` are the capacity reservation groups of its pools. The workspace `log_workspace_id` gets the logs of
     the control plane. The nodes may pull images from the container registry `registry_id`. With `managed_prometheus` a workspace of
     Azure Monitor gets the metrics of the cluster. If `protected`, the cluster cannot be deleted.
+    `mounts_blobs`: it has the driver of volumes in blob containers.
     """
 
     cluster_name: str
@@ -158,6 +159,7 @@ class AksClusterArgs:
     log_workspace_id: str | None = None
     registry_id: str | None = None
     managed_prometheus: bool = False
+    mounts_blobs: bool = False
 
 
 class AksCluster(ComponentResource):
@@ -303,6 +305,7 @@ def _control_plane(args: AksClusterArgs, identity_id: Output[str]) -> AksControl
         disk_encryption_set_id=args.disk_encryption_set_id,
         protected=args.protected,
         managed_prometheus=args.managed_prometheus,
+        mounts_blobs=args.mounts_blobs,
     )
 
 

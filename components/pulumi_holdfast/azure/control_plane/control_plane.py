@@ -225,6 +225,7 @@ class AksControlPlaneArgs:
     disk_encryption_set_id: Input[str] | None
     protected: bool
     managed_prometheus: bool
+    mounts_blobs: bool = False
 
 
 def aks_control_plane(
@@ -255,6 +256,7 @@ def aks_control_plane(
         security_profile={"workload_identity": {"enabled": True}},
         api_server_access_profile=args.access.as_profile(args.network.egress_cidrs),
         network_profile=_network(args.network.outbound, args.pods_cidr, args.services_cidr),
+        storage_profile={"blob_csi_driver": {"enabled": True}} if args.mounts_blobs else None,
         node_provisioning_profile=_node_provisioning(args.scaling),
         auto_upgrade_profile=args.upgrades.as_profile(),
         agent_pool_profiles=[

@@ -13,6 +13,8 @@ from pulumi_holdfast.config import rules
 from pulumi_holdfast.config.errors import format_value
 from pulumi_holdfast.config.fields import TextOrOutput, known
 from pulumi_holdfast.config.loader import checked, parse
+from pulumi_holdfast.config.storage import MOST_GIB, VolumeKind
+from pulumi_holdfast.config.storage_rules import STORAGE, Sizes, storage_problems
 from pulumi_holdfast.gcp.config.sections import (
     PROJECT,
     REGION,
@@ -20,6 +22,7 @@ from pulumi_holdfast.gcp.config.sections import (
     GcpAccess,
     GcpCheckpoints,
     GcpCluster,
+    GcpExistingCluster,
     GcpExistingNetwork,
     GcpFlexStart,
     GcpMaintenance,
@@ -75,6 +78,7 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
     elif isinstance(platform.network, GcpExistingNetwork):
         yield from _existing_network(platform.network, region)
     yield from _checkpoints(platform.checkpoints, region)
+    yield from _storage(platform)
     yield from rules.pool_and_ladder_problems(
         platform,
         platform.pools,
@@ -86,6 +90,30 @@ def gcp_problems(platform: GcpPlatform) -> Iterator[Problem]:
     yield from rules.tag_problems(platform.tags, _LABELS)
     yield from rules.accepted_cluster_problems(platform.accepts_from, platform.namespaces)
     yield from rules.cloud_prefix_problems(platform.namespaces, _OF_GKE, "GKE")
+
+
+#: The sizes of Filestore's regional tier, of its lower band of performance.
+_FILESTORE: Final = Sizes(least=1024, most=9984, step=256)
+
+#: The smallest file system of Managed Lustre, and the step to larger ones, by its throughput.
+_LUSTRE: Final = {1000: 9000, 500: 18_000, 250: 36_000, 125: 72_000}
+
+
+def _storage(platform: GcpPlatform) -> Iterator[Problem]:
+    sizes = {
+        number: _FILESTORE
+        if volume.kind is VolumeKind.SHARED
+        else Sizes(least=least, most=MOST_GIB, step=least)
+        for number, volume in enumerate(platform.storage)
+        if volume.kind is not VolumeKind.BUCKET and (least := _LUSTRE[volume.throughput])
+    }
+    yield from storage_problems(platform.storage, platform.namespaces, sizes, zones=zones_of(platform.region))
+    if isinstance(platform.cluster, GcpExistingCluster):
+        for number, volume in enumerate(platform.storage):
+            if volume.kind is not VolumeKind.BUCKET:
+                allowed = "bucket, on an existing cluster: the stack does not know its network"
+                fix = "Create the file system, its volume and its claims beside this stack."
+                yield Problem(f"{STORAGE}[{number}].kind", volume.kind.value, allowed, fix)
 
 
 _LABELS: Final = rules.TagRules(

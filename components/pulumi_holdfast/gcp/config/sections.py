@@ -39,6 +39,14 @@ from pulumi_holdfast.config.sections import (
     RetainDays,
     network_of,
 )
+from pulumi_holdfast.config.storage import (
+    MOST_VOLUMES,
+    STORAGE_TEXT,
+    THROUGHPUT_TEXT,
+    ZONE_TEXT,
+    BucketName,
+    VolumeSection,
+)
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, with_attached
 from pulumi_holdfast.ladder.pools import Pool
 
@@ -525,6 +533,17 @@ class GcpCheckpoints(Section):
     )
 
 
+class GcpVolume(VolumeSection):
+    """A volume of data on Google Cloud."""
+
+    existing: BucketName | None = Field(
+        default=None,
+        description="of a `bucket` volume, a bucket that there is already; by default the stack creates one",
+    )
+    zone: Zone | None = Field(default=None, description=ZONE_TEXT)
+    throughput: Literal[125, 250, 500, 1000] = Field(default=1000, description=THROUGHPUT_TEXT)
+
+
 class GcpPlatform(CloudDocument):
     """A stack on Google Cloud: its document, project and region."""
 
@@ -565,6 +584,12 @@ class GcpPlatform(CloudDocument):
         default_factory=GcpCheckpoints,
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
+    )
+    storage: tuple[GcpVolume, ...] = Field(
+        default=(),
+        max_length=MOST_VOLUMES,
+        description=STORAGE_TEXT,
+        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
     )
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig
 
     from pulumi_holdfast.gcp.control_plane.access import ControlPlaneAccess
-    from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance
+    from pulumi_holdfast.gcp.control_plane.control_plane import DatabaseKey, Maintenance, StorageDriver
     from pulumi_holdfast.gcp.control_plane.system_nodes import SystemNodesArgs
     from pulumi_holdfast.gcp.network import VpcNativeNetwork
 
@@ -45,6 +45,7 @@ class GkeClusterArgs:
     `version` is the minimum Kubernetes version (a minor version); the channel upgrades from there. If `protected`, the
     cluster cannot be deleted. With `managed_prometheus` Google's managed service collects from the pods that monitors name; without,
     GKE decides.
+    `drivers` are those for volumes beside buckets and disks.
     """
 
     cluster_name: str
@@ -60,6 +61,7 @@ class GkeClusterArgs:
     protected: bool
     database_key: DatabaseKey | None = None
     managed_prometheus: bool = False
+    drivers: Sequence[StorageDriver] = ()
 
 
 class GkeCluster(ComponentResource):
@@ -74,6 +76,7 @@ class GkeCluster(ComponentResource):
     cluster_name: str
     kubernetes: Provider
     kubeconfig: Output[str]
+    network_id: Output[str]
     workload_identity_issuer: Output[str]
     workload_pool: str
     node_service_account_email: Output[str]
@@ -107,6 +110,7 @@ class GkeCluster(ComponentResource):
                 database_key=None if args.database_key is None else args.database_key.key,
                 protected=args.protected,
                 managed_prometheus=args.managed_prometheus,
+                drivers=args.drivers,
             ),
             parent=self,
             depends_on=access,
@@ -124,6 +128,7 @@ class GkeCluster(ComponentResource):
             parent=self,
         )
         self.cluster_name = args.cluster_name
+        self.network_id = Output.from_input(args.network.network_id)
         self.node_service_account_email = nodes.email
         self.workload_pool = f"{args.project}.svc.id.goog"
         self.workload_identity_issuer = cluster.name.apply(

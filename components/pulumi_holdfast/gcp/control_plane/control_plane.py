@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input, Resource
     from pulumi_gcp.container import (
+        ClusterAddonsConfigArgsDict,
         ClusterMaintenancePolicyArgsDict,
         ClusterMaintenancePolicyMaintenanceExclusionArgsDict,
         ClusterNodeConfigArgsDict,
@@ -53,6 +54,9 @@ def database_key_grant(name: str, key: DatabaseKey, *, parent: Resource) -> Cryp
         opts=ResourceOptions(parent=parent, retain_on_delete=True),
     )
 
+
+#: A driver of GKE for volumes that only some stacks have.
+StorageDriver: TypeAlias = Literal["filestore", "lustre"]
 
 Scope: TypeAlias = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
 
@@ -123,6 +127,7 @@ class GkeControlPlaneArgs:
 
     `database_key` is the full name of a key that GKE's service agent may use. If `protected`, the cluster
     cannot be deleted. `managed_prometheus` turns on the collection of metrics, False leaves it to GKE.
+    `drivers` are those for volumes beside buckets and disks.
     """
 
     cluster_name: str
@@ -138,6 +143,7 @@ class GkeControlPlaneArgs:
     database_key: Input[str] | None
     protected: bool
     managed_prometheus: bool
+    drivers: Sequence[StorageDriver] = ()
 
 
 def gke_control_plane(
@@ -168,8 +174,7 @@ def gke_control_plane(
         private_cluster_config=args.access.as_private_cluster(),
         control_plane_endpoints_config=args.access.as_endpoints(),
         master_authorized_networks_config=args.access.as_authorized_networks(),
-        # Pods mount buckets with it; without it a volume of the driver gcsfuse.csi.storage.gke.io stays pending.
-        addons_config={"gcs_fuse_csi_driver_config": {"enabled": True}},
+        addons_config=_addons(args.drivers),
         workload_identity_config={"workload_pool": f"{args.project}.svc.id.goog"},
         database_encryption=(
             None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
@@ -193,6 +198,16 @@ def gke_control_plane(
             ignore_changes=list(_OF_THE_FIRST_POOL),
         ),
     )
+
+
+def _addons(drivers: Sequence[StorageDriver]) -> ClusterAddonsConfigArgsDict:
+    """Return the drivers of volumes: pods mount buckets with the first; without theirs other volumes stay pending."""
+    addons: ClusterAddonsConfigArgsDict = {"gcs_fuse_csi_driver_config": {"enabled": True}}
+    if "filestore" in drivers:
+        addons["gcp_filestore_csi_driver_config"] = {"enabled": True}
+    if "lustre" in drivers:
+        addons["lustre_csi_driver_config"] = {"enabled": True}
+    return addons
 
 
 def _further_zones(location: str, zones: Sequence[str]) -> list[str] | None:

@@ -20,6 +20,7 @@ from pulumi_holdfast.kubernetes.kubernetes_object import (
     refusals,
     resource_rule,
 )
+from pulumi_holdfast.kubernetes.storage import NETWORK_FILE_SYSTEMS
 from pulumi_holdfast.ladder.labels import (
     AUTHORS_ANNOTATIONS,
     HIGHEST_PRIORITY,
@@ -95,6 +96,7 @@ def pods_spec() -> Json:
         )
     )
     volume = " || ".join(f"has(v.{each})" for each in _VOLUMES)
+    inline = f"v.?csi.?driver.orValue('') in {texts(NETWORK_FILE_SYSTEMS)}"
     return {
         **_constraints(resource_rule("", "pods", on=_WRITES)),
         "variables": [{"name": "added", "expression": added}],
@@ -126,6 +128,10 @@ def pods_spec() -> Json:
             (
                 f"!({CREATES}) || object.spec.?volumes.orValue([]).all(v, {volume})",
                 f"a volume has a type that is not allowed here: use one of {', '.join(_VOLUMES)}",
+            ),
+            (
+                f"!({CREATES}) || object.spec.?volumes.orValue([]).all(v, !({inline}))",
+                "a csi volume of this driver may be the file system of another namespace: mount a claim of this one",
             ),
             (
                 f"!({CREATES}) || ({inside})",

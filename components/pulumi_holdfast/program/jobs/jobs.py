@@ -25,12 +25,13 @@ from pulumi_holdfast.ladder.labels import (
     RECREATE,
     REPLICATED_JOB,
     VOLUME_CLAIMS,
+    ZONE,
 )
 from pulumi_holdfast.ladder.operators import KEEPING_CLUSTER
 from pulumi_holdfast.ladder.reachability import messages
 from pulumi_holdfast.program.clusters import is_same_cluster
 from pulumi_holdfast.program.jobs.job_ends import slow_to_end
-from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate
+from pulumi_holdfast.program.jobs.pod_templates import SPOT_SELECTIONS, PodTemplate, terms_of
 from pulumi_holdfast.program.namespaces.limits import (
     default_priority,
     default_requests,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from pulumi_holdfast.program.resources import StackResource
 
 _KIND: Final = re.compile(r"kubernetes:(?:jobset\.x-k8s\.io|ray\.io)/v\w+:(?P<kind>JobSet|RayJob)")
+_CLAIM: Final = "kubernetes:core/v1:PersistentVolumeClaim"
+_VOLUME: Final = "kubernetes:core/v1:PersistentVolume"
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _EXCLUSIVE_OPEN: Final = (
     "whether each of its child jobs gets a topology domain for itself ({key}) is not judged"
@@ -236,42 +239,76 @@ def _admitted(
     is_known = class_name is None or class_name in classes
     by_default = default_priority(job, resources) if class_name is None else None
     unmodeled = () if is_known else (_NO_CLASS.format(name="?" if class_name is UNKNOWN else class_name),)
+    zones, unjudged_claims = _claims(spec, job, namespace, resources)
     return replace(
         template,
         defaults={} if defaults is UNKNOWN else defaults,
+        zones=zones,
         value_of_priority=classes.get(class_name) if isinstance(class_name, str) else by_default,
         unmodeled=(
             *template.unmodeled,
             *((_DEFAULTS_OPEN,) if is_open else ()),
             *unmodeled,
             *exceeded(known_items(spec, "containers"), job, namespace, resources),
-            *_open_claims(spec, job, namespace, resources),
+            *unjudged_claims,
             *slow_to_end(template.template),
         ),
     )
 
 
-def _open_claims(
+def _claims(
     spec: Value, job: StackResource, namespace: str, resources: Sequence[StackResource]
-) -> Iterator[str]:
-    """Yield the volume claims of pods that may bind them to one zone: all but those that the namespace lists as mountable anywhere."""
+) -> tuple[frozenset[str] | None, Sequence[str]]:
+    """Return the zones to which the volume claims of pods bind them, None for none, and what is not judged of the claims.
+
+    A claim whose volume the program makes is where the volume is. Others may bind pods to one zone, unless the namespace lists them as
+    mountable anywhere.
+    """
     listed = items_at(spec, "volumes")
     if listed is UNKNOWN:
-        yield "which volumes its pods mount is not known yet"
-        return
-    claims = [text_at(each, "persistentVolumeClaim", "claimName") for each in listed]
-    here = (
-        each
-        for each in named(resources, NAMESPACE_TYPE, namespace)
-        if is_same_cluster(each, job, resources) is True
+        return None, ("which volumes its pods mount is not known yet",)
+
+    def here(type_token: str, name: str) -> Iterator[StackResource]:
+        found = named(resources, type_token, name)
+        return (each for each in found if is_same_cluster(each, job, resources) is True)
+
+    texts = (
+        text_at(each.props, "metadata", "annotations", VOLUME_CLAIMS)
+        for each in here(NAMESPACE_TYPE, namespace)
     )
-    texts = (text_at(each.props, "metadata", "annotations", VOLUME_CLAIMS) for each in here)
     anywhere = {name.strip() for text in texts if isinstance(text, str) for name in text.split(",")}
-    for each in sorted({str(each) for each in claims if each not in (None, *anywhere)}):
-        yield (
-            f"in which zones the volume claim {each!r} can be mounted is not judged. If every zone can mount it, list it in "
-            f"the namespace's annotation {VOLUME_CLAIMS}"
-        )
+    names = {text_at(each, "persistentVolumeClaim", "claimName") for each in listed} - {None}
+    zones: list[frozenset[str]] = []
+    unjudged: list[str] = []
+    for name in sorted(map(str, names)):
+        volumes = [
+            volume
+            for claim in here(_CLAIM, name)
+            if text_at(claim.props, "metadata", "namespace") == namespace
+            for volume in here(_VOLUME, str(text_at(claim.props, "spec", "volumeName")))
+        ]
+        bound = _zones_of(volumes[0]) if volumes else UNKNOWN
+        if isinstance(bound, frozenset):
+            zones.append(bound)
+        elif bound is UNKNOWN and name not in anywhere:
+            unjudged.append(
+                f"in which zones the volume claim {name!r} can be mounted is not judged. If every zone can mount it, list it in "
+                f"the namespace's annotation {VOLUME_CLAIMS}"
+            )
+    return (zones[0].intersection(*zones[1:]) if zones else None), unjudged
+
+
+def _zones_of(volume: StackResource) -> frozenset[str] | Unknown | None:
+    """Return the zones to which a volume binds its pods, None for none; UNKNOWN where its node affinity says something else."""
+    required = at(volume.props, "spec", "nodeAffinity", "required")
+    if required is None:
+        return None
+    terms = terms_of(required)
+    if terms is UNKNOWN or not all(
+        len(term) == 1 and (term[0].key, term[0].operator) == (ZONE, "In") for term in terms
+    ):
+        return UNKNOWN
+    return frozenset(zone for term in terms for zone in term[0].values)
 
 
 def _of_job_set(props: Value) -> Sequence[PodTemplate] | Unknown:
