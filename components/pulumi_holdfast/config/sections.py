@@ -345,6 +345,7 @@ class CloudDocument(PlatformDocument):
         """Whether the cloud's managed service for Prometheus has the metrics of jobs."""
         return self.fallback.monitoring.jobs is JobMetricsStore.CLOUD
 
+    @property
     def bound_to_zones(self) -> Mapping[str, Mapping[str, str]]:
         """The volumes that bind the jobs of a namespace to a zone, by namespace and volume, each with the zone as nodes' labels write it."""
         zones = {volume.name: self.zone_of(volume) for volume in self.storage}
