@@ -52,7 +52,9 @@ def reachability_problems(
             tiers = _tiers(namespace, pools)
             problems = tuple(_shape_problems(walk(shape, tiers), place))
             yield from problems
-            for volume, zone in {} if problems else bound.get(namespace.name, {}).items():
+            if problems:
+                continue
+            for volume, zone in bound.get(namespace.name, {}).items():
                 mounting = replace(shape, name=f"{shape.name} with {volume}", zones=frozenset({zone}))
                 yield from _shape_problems(walk(mounting, tiers), place)
 

@@ -698,7 +698,7 @@ class AwsPlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
-    storage: tuple[AwsVolume, ...] = Field(
+    storage: tuple[AwsVolume, ...] = Field(  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
         default=(),
         max_length=MOST_VOLUMES,
         description=STORAGE_TEXT,

@@ -677,7 +677,7 @@ class AzurePlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
-    storage: tuple[AzureVolume, ...] = Field(
+    storage: tuple[AzureVolume, ...] = Field(  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
         default=(),
         max_length=MOST_VOLUMES,
         description=STORAGE_TEXT,

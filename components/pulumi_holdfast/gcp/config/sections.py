@@ -585,7 +585,7 @@ class GcpPlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
-    storage: tuple[GcpVolume, ...] = Field(
+    storage: tuple[GcpVolume, ...] = Field(  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
         default=(),
         max_length=MOST_VOLUMES,
         description=STORAGE_TEXT,
