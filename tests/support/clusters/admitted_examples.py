@@ -42,6 +42,14 @@ STACKS: Final[Mapping[str, Callable[[], Recording]]] = {
 }
 
 
+#: Each cloud with the stack of it that has every kind of volume, which its examples mount.
+DATA_STACKS: Final[Mapping[str, Callable[[], Recording]]] = {
+    "aws": lambda: aws_stacks.stack("aws-data"),
+    "azure": lambda: azure_stacks.stack("azure-data"),
+    "gcp": lambda: gcp_stacks.stack("gcp-data"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Walk:
     """An API server with the admission and the ladders of a stack of `cloud`."""
@@ -90,6 +98,13 @@ def walking(cloud: str, client: KubeClient) -> Generator[Walk]:
         str(obj(each.inputs["metadata"])["namespace"]): objects(obj(each.inputs["spec"])["tiers"])
         for each in stack.of(":FallbackPolicy")
     }
+    for each in DATA_STACKS[cloud]().of("core/v1:Namespace") if cloud in DATA_STACKS else ():
+        metadata = obj(each.inputs["metadata"])
+        if metadata["name"] in NAMESPACES:
+            named: Json = {key: metadata[key] for key in ("name", "annotations") if key in metadata}
+            client.apply(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": named}, field_manager="tests-data"
+            )
     manifests = list(_manifests(stack))
     for manifest in manifests:
         client.apply(manifest, field_manager="tests")
