@@ -17,6 +17,8 @@ from pulumi_holdfast.rehearsal.errors import RehearsalError
 
 #: Token of AWS → the file, with the declaration of the schema if that is not the resource itself.
 SOURCES: Final[Mapping[str, str]] = {
+    "aws:amp/scraper:Scraper": "amp/scraper.go",
+    "aws:amp/workspace:Workspace": "amp/workspace.go",
     "aws:cloudwatch/eventRule:EventRule": "events/rule.go",
     "aws:cloudwatch/eventTarget:EventTarget": "events/target.go",
     "aws:cloudwatch/logGroup:LogGroup": "logs/group.go",

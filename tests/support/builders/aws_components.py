@@ -37,6 +37,7 @@ from pulumi_holdfast.aws.identities import (
 )
 from pulumi_holdfast.aws.karpenter.component import EksKarpenter, EksKarpenterArgs
 from pulumi_holdfast.aws.karpenter.iam_roles import spot_service_linked_role
+from pulumi_holdfast.aws.managed_prometheus import ManagedPrometheus, ManagedPrometheusArgs
 from pulumi_holdfast.aws.network import AwsIsolatedNetwork, AwsIsolatedNetworkArgs, AwsNetwork, AwsNetworkArgs
 from pulumi_holdfast.aws.policy_documents import Place
 from pulumi_holdfast.aws.pools import EfaFabric, EfaFabricArgs
@@ -218,6 +219,15 @@ WAYS: Final[dict[str, Callable[[], object]]] = {
     "isolated-network": _isolated_network,
     "karpenter": lambda: EksKarpenter("karpenter", KARPENTER),
     "isolated-karpenter": lambda: EksKarpenter("karpenter", replace(KARPENTER, isolated=True)),
+    "managed-prometheus": lambda: ManagedPrometheus(
+        "metrics",
+        ManagedPrometheusArgs(
+            cluster_name=CLUSTER,
+            cluster_arn=f"arn:aws:eks:us-east-1:123456789012:cluster/{CLUSTER}",
+            subnet_ids=["subnet-1", "subnet-2"],
+            security_group_id="sg-1",
+        ),
+    ),
     "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
     "spot-role": lambda: spot_service_linked_role("spot", account="123456789012", existing_arn=None),
     "pull-through-cache": _pull_through_cache,
