@@ -299,10 +299,7 @@ def make_storage(
     systems: dict[str, SharedFileSystem | ParallelFileSystem] = {}
     # Buckets before the file systems that import them.
     for volume in sorted(platform.storage, key=lambda each: each.kind):
-        name, protected = (
-            naming.volume(cluster, volume.name),
-            platform.protected and not volume.delete_with_stack,
-        )
+        name, protected = naming.volume(cluster, volume.name), platform.protects(volume)
         if volume.kind is VolumeKind.SHARED:
             systems[volume.name] = SharedFileSystem(
                 name,

@@ -239,10 +239,7 @@ def make_storage(
     systems: dict[str, SharedFileSystem | ParallelFileSystem] = {}
     resources: list[Resource] = []
     for volume in platform.storage:
-        name, protected = (
-            naming.volume(cluster, volume.name),
-            platform.protected and not volume.delete_with_stack,
-        )
+        name, protected = naming.volume(cluster, volume.name), platform.protects(volume)
         if volume.kind is VolumeKind.BUCKET:
             buckets[volume.name] = bucket(name, [volume.name], protected)
         elif volume.kind is VolumeKind.SHARED:

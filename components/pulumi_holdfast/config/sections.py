@@ -20,7 +20,7 @@ from pulumi_holdfast.config.fields import (
     error_with_fix,
 )
 from pulumi_holdfast.config.namespace import NamespaceSection
-from pulumi_holdfast.config.storage import MOST_VOLUMES, STORAGE_TEXT, VolumeSection
+from pulumi_holdfast.config.storage import STORAGE_FIELD, VolumeSection
 from pulumi_holdfast.ladder.labels import CapacityType
 from pulumi_holdfast.ladder.machines import Machine
 from pulumi_holdfast.ladder.pools import Pool
@@ -332,12 +332,7 @@ class CloudDocument(PlatformDocument):
         "create: machines, their disks and, on AWS, volumes of claims",
         examples=["{cost-center: ml}"],
     )
-    storage: tuple[VolumeSection, ...] = Field(
-        default=(),
-        max_length=MOST_VOLUMES,
-        description=STORAGE_TEXT,
-        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
-    )
+    storage: Annotated[tuple[VolumeSection, ...], STORAGE_FIELD] = ()
     accepts_from: tuple[AcceptedClusterSection, ...] = Field(default=(), description=ACCEPTS_FROM_TEXT)
 
     @property
@@ -361,3 +356,7 @@ class CloudDocument(PlatformDocument):
     def zone_of(self, volume: VolumeSection) -> str | None:
         """The zone of a volume, as nodes' labels write it; None for one in all zones."""
         return volume.zone
+
+    def protects(self, volume: VolumeSection) -> bool:
+        """Whether what the stack creates for a volume cannot be deleted with it."""
+        return self.protected and not volume.delete_with_stack

@@ -9,15 +9,9 @@ from pydantic import Field
 from pulumi_holdfast.config.fields import Section, Text
 from pulumi_holdfast.ladder.ladder import HIGHEST_PRICE
 
-STORAGE_TEXT: Final = (
-    "volumes of data, each with a claim in the namespaces that may mount it ([below](#storage))"
-)
 ZONE_TEXT: Final = "of a `parallel` volume, its zone: its pods run in this zone only. A namespace whose jobs could then not reach on-demand is refused"
 SIZE_TEXT: Final = "the size of a file system ([which ones there are](storage.md#sizes)); not of a bucket"
 THROUGHPUT_TEXT: Final = "of a `parallel` volume, MB/s for each TiB"
-
-#: More than a pod mounts.
-MOST_VOLUMES: Final = 20
 
 #: The largest file system.
 MOST_GIB: Final = 1_000_000
@@ -46,6 +40,14 @@ VolumeName = Annotated[
         "Write a shorter name, such as datasets.",
     ),
 ]
+
+#: The field of a stack's volumes, whose type each cloud has of its own.
+STORAGE_FIELD: Final = Field(
+    # More than a pod mounts.
+    max_length=20,
+    description="volumes of data, each with a claim in the namespaces that may mount it ([below](#storage))",
+    examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
+)
 
 
 class VolumeKind(StrEnum):

@@ -189,7 +189,7 @@ def make_storage(
         peered = ResourceOptions(parent=parent, depends_on=[addresses])
     for volume in platform.storage:
         name, full = naming.volume(cluster, volume.name), f"{label}-{volume.name}"
-        protected = platform.protected and not volume.delete_with_stack
+        protected = platform.protects(volume)
         if volume.kind is VolumeKind.SHARED:
             systems[volume.name] = SharedFileSystem(
                 name,

@@ -40,8 +40,7 @@ from pulumi_holdfast.config.sections import (
     network_of,
 )
 from pulumi_holdfast.config.storage import (
-    MOST_VOLUMES,
-    STORAGE_TEXT,
+    STORAGE_FIELD,
     THROUGHPUT_TEXT,
     ZONE_TEXT,
     BucketName,
@@ -698,12 +697,7 @@ class AwsPlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
-    storage: tuple[AwsVolume, ...] = Field(  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
-        default=(),
-        max_length=MOST_VOLUMES,
-        description=STORAGE_TEXT,
-        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
-    )
+    storage: Annotated[tuple[AwsVolume, ...], STORAGE_FIELD] = ()  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
     access: tuple[AwsAccess, ...] = Field(
         default=(),
         description="who may use the training namespaces ([users](#aws-only))",

@@ -33,13 +33,7 @@ from pulumi_holdfast.config.sections import (
     ReservationSection,
     network_of,
 )
-from pulumi_holdfast.config.storage import (
-    MOST_VOLUMES,
-    STORAGE_TEXT,
-    THROUGHPUT_TEXT,
-    ZONE_TEXT,
-    VolumeSection,
-)
+from pulumi_holdfast.config.storage import STORAGE_FIELD, THROUGHPUT_TEXT, ZONE_TEXT, VolumeSection
 from pulumi_holdfast.ladder.machines import Machine, machine_catalogue, regions, select_vm_sizes, zones_of
 from pulumi_holdfast.ladder.pools import Pool
 
@@ -677,12 +671,7 @@ class AzurePlatform(CloudDocument):
         description="the store of checkpoints ([below](#checkpoints))",
         examples=["{retainDays: 30}"],
     )
-    storage: tuple[AzureVolume, ...] = Field(  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
-        default=(),
-        max_length=MOST_VOLUMES,
-        description=STORAGE_TEXT,
-        examples=["[{name: datasets, kind: bucket, namespaces: [vision]}]"],
-    )
+    storage: Annotated[tuple[AzureVolume, ...], STORAGE_FIELD] = ()  # pyright: ignore[reportIncompatibleVariableOverride] - the model is frozen
 
     def zone_of(self, volume: VolumeSection) -> str | None:
         """The zone of a volume as nodes' labels write it, `eastus2-1`; None for one in all zones."""
